@@ -1,0 +1,70 @@
+"""lograb: what do shared spectral embeddings of local subgraphs reveal about the graph?
+
+The data walks through the package in this order:
+
+``types``         the data types
+``pipeline``      the whole flow on one screen: read this first
+``graphs``        1  where true graphs come from
+``patches``       2  Graph -> Patches
+``observations``  3  Patches -> Observations, all that an eavesdropper sees
+``instance``, ``archive``    observations, truth and spec together; one verified file
+``attacks``       5  Observations -> Reconstruction
+``learning``      5' what needs torch
+``tasks``         6  what is asked, floor and ceiling included
+``metrics``       7  truth, estimate -> number
+``report``        9  results -> tables and pages
+``cli``           the command line
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "generate": "lograb.pipeline",
+    "generate_file": "lograb.pipeline",
+    "load": "lograb.pipeline",
+    "load_graph": "lograb.graphs",
+    "load_graphs": "lograb.graphs",
+    "Instance": "lograb.instance",
+    "Graph": "lograb.types",
+    "Patches": "lograb.types",
+    "Observations": "lograb.types",
+    "Reconstruction": "lograb.types",
+    "InstanceSpec": "lograb.types",
+    "Score": "lograb.types",
+    "LograbError": "lograb.errors",
+    "ArchiveError": "lograb.errors",
+}
+
+if TYPE_CHECKING:
+    from lograb.errors import ArchiveError, LograbError
+    from lograb.graphs import load_graph, load_graphs
+    from lograb.instance import Instance
+    from lograb.pipeline import generate, generate_file, load
+    from lograb.types import Graph, InstanceSpec, Observations, Patches, Reconstruction, Score
+
+__all__ = [
+    "ArchiveError",
+    "Graph",
+    "Instance",
+    "InstanceSpec",
+    "LograbError",
+    "Observations",
+    "Patches",
+    "Reconstruction",
+    "Score",
+    "generate",
+    "generate_file",
+    "load",
+    "load_graph",
+    "load_graphs",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names on first use, so that ``lograb --help`` does not pay for scipy."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'lograb' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)

@@ -246,7 +246,7 @@ class Observations:
             raise LograbError("eigenvectors and eigenvalues must be finite; drop the patches that are not")
         if self.next_values is not None and np.isinf(self.next_values).any():
             raise LograbError("the next eigenvalue of a patch must be finite, or NaN where there is none")
-        if self.centres is not None and m and not 0 <= self.centres.min() <= self.centres.max() < self.n_nodes:
+        if self.centres is not None and not ((self.centres >= 0) & (self.centres < self.n_nodes)).all():
             raise LograbError(f"centres must be node ids from 0 to {self.n_nodes - 1}")
         if self.features is not None and self.features.shape[0] != self.n_nodes:
             raise LograbError(f"{self.n_nodes} nodes need as many feature rows, got {self.features.shape[0]}")
@@ -264,7 +264,7 @@ class Observations:
     @property
     def complete(self) -> Bools:
         """True where a patch shows its whole spectrum (rank equals size)."""
-        return self.ranks == self.sizes
+        return np.equal(self.ranks, self.sizes)
 
     def members(self, i: int) -> Ints:
         """Node ids of patch i, increasing."""

@@ -1,0 +1,1 @@
+"""Graph learning: the only room that imports torch (extra ``gnn``)."""

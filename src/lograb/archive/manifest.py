@@ -1,0 +1,82 @@
+"""The manifest: what is in an archive, how it was made, and the checksum of every member."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import version
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lograb.errors import ArchiveError
+from lograb.types import InstanceSpec, Origin
+
+MANIFEST, CROISSANT = "manifest.json", "croissant.json"
+FORMAT_VERSION = 1
+MAX_BYTES = 1 << 26
+BLOCK = 1 << 20
+"""Members are hashed in blocks of this many bytes, so that a part can be verified by itself."""
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class Member(BaseModel):
+    """One array: its type and shape, its length in the file, and its checksums."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dtype: str
+    shape: tuple[Annotated[int, Field(ge=0)], ...]
+    bytes: int = Field(ge=0)
+    sha256: Sha256
+    blocks: tuple[Sha256, ...]
+
+
+class Manifest(BaseModel):
+    """The content of ``manifest.json``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["lograb"] = "lograb"
+    version: Literal[1] = 1
+    name: str
+    spec: InstanceSpec
+    origin: Origin
+    notices: tuple[str, ...] = ()
+    truth: bool = True
+    n_features: int = Field(0, ge=0)
+    software: dict[str, str] = Field(default_factory=dict)
+    croissant_sha256: Sha256 = "0" * 64
+    members: dict[str, Member] = Field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """Write the manifest as JSON, always in the same way."""
+        text = json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True, ensure_ascii=False)
+        return text.encode("utf-8") + b"\n"
+
+    @classmethod
+    def decode(cls, data: bytes) -> Manifest:
+        """Read and validate a manifest; a newer format is named as such."""
+        try:
+            content: Any = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise ArchiveError(MANIFEST, f"is not valid JSON: {error}") from None
+        if not isinstance(content, dict) or content.get("format") != "lograb":
+            raise ArchiveError(MANIFEST, "does not describe a lograb archive")
+        found = content.get("version")
+        if isinstance(found, int) and found > FORMAT_VERSION:
+            newest = f"this lograb reads versions up to {FORMAT_VERSION}: upgrade it"
+            raise ArchiveError(MANIFEST, f"format version {found} is too new, {newest}")
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ArchiveError(MANIFEST, f"{where}: {first['msg']}") from None
+
+
+def software() -> dict[str, str]:
+    """Name the versions that can influence an instance's bytes."""
+    packages = ("lograb", "numpy", "scipy", "pymetis")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}

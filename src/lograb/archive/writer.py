@@ -1,0 +1,157 @@
+"""Write an archive graph by graph, in constant memory, and all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import numpy as np
+
+from lograb.archive.container import Entry, directory
+from lograb.archive.croissant import croissant
+from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, Manifest, Member, software
+from lograb.archive.tables import POINTERS, TRUTH_PARTS, Array, canonical, part
+from lograb.errors import LograbError
+
+
+class Writer:
+    """Collect the tables of one or more graphs and pack them into one file.
+
+    Columns grow in temporary files beside the target; `finish` packs them into a temporary file,
+    which then takes the target's name. Whatever happens before that, the target is untouched.
+
+    Parameters
+    ----------
+    path : path of the archive
+    truth : bool
+        If False, whatever would answer Task 1 is left out, the seed included: it would reproduce
+        the noise, and with the noise subtracted the embeddings are exact.
+    """
+
+    def __init__(self, path: str | Path, *, truth: bool = True) -> None:
+        self.path = Path(path)
+        self.truth = truth
+        self._columns: dict[str, _Column] = {}
+        if self.path.is_dir():
+            raise LograbError(f"cannot write '{self.path}': it is a folder")
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
+        except OSError as error:
+            raise LograbError(f"cannot write into the folder '{self.path.parent}': {error.strerror}") from None
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        for column in self._columns.values():
+            column.file.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def append(self, tables: Mapping[str, Array]) -> None:
+        """Add the tables of one graph (or of several, already joined)."""
+        left_out = () if self.truth else TRUTH_PARTS
+        kept = {name: array for name, array in canonical(tables).items() if part(name) not in left_out}
+        if not self._columns:
+            self._columns = {name: _Column(self._folder, name, array) for name, array in kept.items()}
+        if kept.keys() != self._columns.keys():
+            odd = sorted(kept.keys() ^ self._columns.keys())
+            raise LograbError(f"all graphs of an archive need the same columns; they differ in {', '.join(odd)}")
+        for name, array in kept.items():
+            self._columns[name].append(array)
+
+    def finish(self, manifest: Manifest) -> str:
+        """Pack everything, give it its final name, and return the SHA-256 of the file."""
+        if not self._columns:
+            raise LograbError("an archive needs at least one graph")
+        packed = self._folder / "packed"
+        with packed.open("wb") as file:
+            sha256 = self._pack(file, manifest)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(packed, self.path)
+        return sha256
+
+    def _pack(self, file: BinaryIO, manifest: Manifest) -> str:
+        whole = hashlib.sha256()
+        entries: list[Entry] = []
+
+        def add(name: str, blocks: Iterator[bytes], crc: int, size: int) -> None:
+            entries.append(Entry(name, crc, size, entries[-1].stop if entries else 0))
+            for piece in chain((entries[-1].local_header(),), blocks):
+                file.write(piece)
+                whole.update(piece)
+
+        members = {}
+        for name, column in self._columns.items():
+            members[name], crc = column.describe()
+            add(f"{name}.npy", column.blocks(), crc, members[name].bytes)
+        spec = manifest.spec if self.truth else manifest.spec.model_copy(update={"seed": None})
+        update = {"members": members, "software": software(), "spec": spec, "truth": "truth/edges" in members}
+        manifest = manifest.model_copy(update=update)
+        metadata = croissant(manifest)
+        digest = hashlib.sha256(metadata).hexdigest()
+        encoded = manifest.model_copy(update={"croissant_sha256": digest}).encode()
+        for name, data in ((CROISSANT, metadata), (MANIFEST, encoded)):
+            add(name, iter((data,)), zlib.crc32(data), len(data))
+        end = directory(entries, hashlib.sha256(encoded).hexdigest())
+        file.write(end)
+        whole.update(end)
+        return whole.hexdigest()
+
+
+class _Column:
+    """One growing array in a temporary file."""
+
+    def __init__(self, folder: Path, name: str, like: Array) -> None:
+        self.name, self.dtype, self.tail = name, like.dtype, like.shape[1:]
+        self.rows = 0
+        self.last = 0
+        self.file = (folder / name.replace("/", "-")).open("w+b")
+
+    def append(self, array: Array) -> None:
+        if array.dtype != self.dtype or array.shape[1:] != self.tail:
+            raise LograbError(f"'{self.name}' must have one type and width in all graphs of an archive, "
+                              f"got {array.dtype}{array.shape[1:]} after {self.dtype}{self.tail}")
+        if self.name in POINTERS:
+            total = int(array[-1])
+            array = array + self.last if self.rows == 0 else array[1:] + self.last
+            self.last += total
+        self.file.write(np.ascontiguousarray(array).data)
+        self.rows += len(array)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Read the member's bytes, npy header first, in blocks."""
+        head = npy_header(self.dtype, (self.rows, *self.tail))
+        self.file.seek(0)
+        piece = head + self.file.read(BLOCK - len(head))
+        while piece:
+            yield piece
+            piece = self.file.read(BLOCK)
+
+    def describe(self) -> tuple[Member, int]:
+        """Compute the member's checksums: its manifest entry and its CRC-32."""
+        whole, crc, size, blocks = hashlib.sha256(), 0, 0, []
+        for piece in self.blocks():
+            whole.update(piece)
+            blocks.append(hashlib.sha256(piece).hexdigest())
+            crc, size = zlib.crc32(piece, crc), size + len(piece)
+        shape, sha256 = (self.rows, *self.tail), whole.hexdigest()
+        return Member(dtype=self.dtype.str, shape=shape, bytes=size, sha256=sha256, blocks=tuple(blocks)), crc
+
+
+def npy_header(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> bytes:
+    """Encode the header of a .npy file (version 1.0, row-major)."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    )
+    return buffer.getvalue()

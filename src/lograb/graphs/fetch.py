@@ -1,0 +1,210 @@
+"""Find the raw files of a public dataset: mirror first, then cache, then download.
+
+Mirror and cache have the same layout, the one that PyTorch Geometric's and OGB's own loaders
+leave behind (``planetoid/Cora/raw/ind.cora.x``). The mirror is the folder named by
+``LOGRAB_MIRROR``; nothing is ever written there. The cache is ``LOGRAB_CACHE``, or ``lograb`` in
+the platform's usual cache folder.
+
+A file with a pinned checksum is checked against it wherever it comes from. Where no checksum was
+published, the first download is trusted: its checksum is kept in ``<file>.sha256`` beside the
+cached file, and later uses are checked against that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lograb.errors import LograbError
+from lograb.graphs.download import DownloadError, Progress, beside, download, file_sha256
+from lograb.graphs.unzip import extract_member
+
+__all__ = ["Fetched", "Place", "Progress", "RawFile", "cache_folder", "fetch", "in_mirror", "locate",
+           "mirror_folder"]
+
+Place = Literal["mirror", "cache", "download"]
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """One file as its publisher released it.
+
+    Attributes
+    ----------
+    path : str
+        Place in the mirror and in the cache, with forward slashes.
+    sha256 : str
+        Pinned checksum; empty where none is known.
+    url : str
+        Where to download the file; empty if it comes out of a zip file or only from a mirror.
+    archive : RawFile, optional
+        The zip file that contains it.
+    member : str
+        Its name in that zip file.
+    limit : int
+        Bytes that it may unpack to at most.
+    """
+
+    path: str
+    sha256: str = ""
+    url: str = ""
+    archive: RawFile | None = None
+    member: str = ""
+    limit: int = 1 << 30
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Raw files on this machine.
+
+    Attributes
+    ----------
+    paths : dict
+        From `RawFile.path` to the file.
+    sha256 : str
+        SHA-256 of the lines ``<sha256>  <RawFile.path>\\n``, one per file, sorted.
+    """
+
+    paths: dict[str, Path]
+    sha256: str
+
+
+def mirror_folder() -> Path | None:
+    """Return the folder that ``LOGRAB_MIRROR`` names, None if it is unset."""
+    name = os.environ.get("LOGRAB_MIRROR")
+    if not name:
+        return None
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        raise LograbError(f"LOGRAB_MIRROR must name an existing folder, got '{name}'; correct or unset it")
+    return folder
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads go to: ``LOGRAB_CACHE`` or the platform's own choice."""
+    chosen = os.environ.get("LOGRAB_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    if xdg:
+        return Path(xdg).expanduser() / "lograb"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "lograb" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "lograb"
+    return Path.home() / ".cache" / "lograb"
+
+
+def in_mirror(file: RawFile) -> bool:
+    """Tell whether the mirror has a file."""
+    mirror = mirror_folder()
+    return mirror is not None and (mirror / file.path).is_file()
+
+
+def locate(files: Iterable[RawFile]) -> Place:
+    """Tell where files would come from: the remotest place that any of them needs."""
+    places: set[Place] = {_place(file) for file in files}
+    return "download" if "download" in places else "cache" if "cache" in places else "mirror"
+
+
+def fetch(files: Sequence[RawFile], progress: Progress | None = None) -> Fetched:
+    """Bring files to this machine and check them.
+
+    Parameters
+    ----------
+    files : sequence of RawFile
+    progress : callable, optional
+        See `lograb.graphs.download.Progress`; called only while something is downloaded.
+
+    Returns
+    -------
+    Fetched
+        Their places and one checksum of them all.
+    """
+    paths: dict[str, Path] = {}
+    lines: list[str] = []
+    for file in files:
+        paths[file.path], digest = _fetch_one(file, progress)
+        lines.append(f"{digest}  {file.path}\n")
+    for archive in {file.archive for file in files if file.archive is not None}:
+        _discard(archive)
+    return Fetched(paths, hashlib.sha256("".join(sorted(lines)).encode()).hexdigest())
+
+
+def _place(file: RawFile) -> Place:
+    if in_mirror(file):
+        return "mirror"
+    if (cache_folder() / file.path).is_file():
+        return "cache"
+    return _place(file.archive) if file.archive else "download"
+
+
+def _fetch_one(file: RawFile, progress: Progress | None) -> tuple[Path, str]:
+    """Return where a file is and its checksum."""
+    mirror = mirror_folder()
+    if mirror is not None and (mirror / file.path).is_file():
+        return mirror / file.path, _checked(mirror / file.path, file.sha256, "replace it in the mirror")
+    target = cache_folder() / file.path
+    if not target.is_file():
+        try:
+            _bring(file, target, progress)
+        except OSError as error:
+            raise LograbError(f"the cache folder {cache_folder()} must be writable, got: {error}; "
+                              "choose another one with LOGRAB_CACHE") from error
+    return target, _checked_in_cache(target, file.sha256)
+
+
+def _bring(file: RawFile, target: Path, progress: Progress | None) -> None:
+    """Put a file into the cache."""
+    if file.archive is not None:
+        archive, _ = _fetch_one(file.archive, progress)
+        try:
+            extract_member(archive, file.member, target, file.limit)
+        except LograbError:
+            _discard(file.archive)  # a bad copy must not stand in the way of the next attempt
+            raise
+        return
+    tried = f"looked in {_mirror_text()} and in the cache {cache_folder()}"
+    remedy = f"put it at '{file.path}' in a folder and set LOGRAB_MIRROR to that folder"
+    if not file.url:
+        raise LograbError(f"{file.path} cannot be downloaded; {tried}; {remedy}")
+    try:
+        download(file.url, target, file.sha256, progress)
+    except DownloadError as error:
+        raise LograbError(f"cannot get {file.path}: {error}; {tried}; try again, or {remedy}") from error
+
+
+def _mirror_text() -> str:
+    mirror = mirror_folder()
+    return f"the mirror {mirror}" if mirror else "no mirror (LOGRAB_MIRROR is not set)"
+
+
+def _checked(path: Path, expected: str, remedy: str) -> str:
+    got = file_sha256(path)
+    if expected and got != expected:
+        raise LograbError(f"{path} must have SHA-256 {expected}, got {got}; {remedy}")
+    return got
+
+
+def _checked_in_cache(path: Path, pinned: str) -> str:
+    remedy = "delete it, so that it is downloaded again"
+    note = beside(path, ".sha256")
+    if pinned or not note.exists():
+        got = _checked(path, pinned, remedy)
+        if not pinned:  # trust on first use
+            note.write_text(f"{got}  {path.name}\n")
+        return got
+    words = note.read_text().split()
+    return _checked(path, words[0] if words else "missing", f"{remedy}, together with {note.name}")
+
+
+def _discard(archive: RawFile) -> None:
+    """Delete a zip file from the cache: its members are there, or it is of no use."""
+    path = cache_folder() / archive.path
+    for leftover in (path, beside(path, ".sha256")):
+        leftover.unlink(missing_ok=True)

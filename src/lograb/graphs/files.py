@@ -1,0 +1,129 @@
+"""The user's own graph, read from a file.
+
+Formats by suffix; the text formats also with ``.gz`` after it:
+
+- ``.csv .tsv .txt .edges .edgelist`` or none: edge list (see `lograb.graphs.formats.edge_list`)
+- ``.mtx``: MatrixMarket
+- ``.graphml``: GraphML
+- ``.npz``: scipy sparse matrix, or arrays (see `lograb.graphs.formats.npz`)
+
+Whatever the file holds becomes a simple undirected graph. Every change is counted in
+`Graph.notices`:
+
+- directed edges become undirected; either direction counts;
+- weights are dropped: a stored zero of a matrix is no edge, a listed pair is one;
+- repeated pairs are merged;
+- self-loops are dropped, their nodes stay.
+
+Node names survive as `Graph.node_names` unless they are exactly 0 .. n_nodes - 1. Whole numbers are
+ordered numerically, other names as they first appear; "007" is a name, not a number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from pathlib import Path
+
+from lograb.errors import LograbError, unknown_name
+from lograb.graphs.formats.edge_list import read_edge_list
+from lograb.graphs.formats.graphml import read_graphml
+from lograb.graphs.formats.matrix_market import read_matrix_market
+from lograb.graphs.formats.npz import read_npz
+from lograb.graphs.formats.rules import RawGraph, apply_rules
+from lograb.types import Graph, Origin
+
+EDGE_LIST_SUFFIXES = ("", ".csv", ".tsv", ".txt", ".edges", ".edgelist")
+SUFFIXES = (*EDGE_LIST_SUFFIXES[1:], ".mtx", ".graphml", ".npz")
+
+_FREE_BYTES = 2**30
+_MAX_RATIO = 100
+
+
+def read_graph(path: str | os.PathLike[str], *, header: bool | None = None) -> Graph:
+    """Read a graph from a file; the suffix names the format.
+
+    Parameters
+    ----------
+    path : path of the file
+    header : bool, optional
+        For edge lists: whether the first line is a header; None to find out.
+
+    Returns
+    -------
+    Graph
+        Named after the file; `notices` tells what was changed on the way.
+
+    Raises
+    ------
+    LograbError
+        If the file is missing, has another suffix, or does not hold a graph.
+    """
+    path = Path(path)
+    suffix, packed = _suffix(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LograbError(f"cannot read the graph file '{path}': {error.strerror or error}") from None
+    except ValueError as error:
+        raise LograbError(f"cannot read the graph file '{path}': {error}") from None
+    origin = Origin(source=path.name, kind="file", sha256=hashlib.sha256(data).hexdigest())
+    try:
+        if not data:
+            raise LograbError("a graph file must not be empty, got 0 bytes")
+        raw = _read(_unpack(data) if packed else data, suffix, header)
+        return apply_rules(raw, _graph_name(path, packed), origin)
+    except LograbError as error:
+        raise LograbError(f"{path.name}: {error}") from None
+
+
+def _suffix(path: Path) -> tuple[str, bool]:
+    """Return the suffix that names the format, and whether the file is gzipped."""
+    suffix, packed = path.suffix.lower(), False
+    if suffix == ".gz":
+        suffix, packed = path.with_suffix("").suffix.lower(), True
+    if suffix not in ("", *SUFFIXES):
+        raise unknown_name("graph file suffix", suffix, SUFFIXES)
+    if packed and suffix == ".npz":
+        raise LograbError(f"an .npz file is packed already, got '{path.name}': unpack the .gz first")
+    return suffix, packed
+
+
+def _graph_name(path: Path, packed: bool) -> str:
+    return path.with_suffix("").stem if packed else path.stem
+
+
+def _read(data: bytes, suffix: str, header: bool | None) -> RawGraph:
+    if suffix == ".mtx":
+        return read_matrix_market(data)
+    if suffix == ".graphml":
+        return read_graphml(data)
+    if suffix == ".npz":
+        return read_npz(data, _limit(data))
+    return read_edge_list(data, suffix=suffix, header=header)
+
+
+def _limit(data: bytes) -> int:
+    """How much a packed file may unpack to: graphs shrink tenfold, bombs a thousandfold."""
+    return _FREE_BYTES + _MAX_RATIO * len(data)
+
+
+def _unpack(data: bytes) -> bytes:
+    """Unpack gzip, several members included, up to the limit."""
+    limit, parts, size = _limit(data), [], 0
+    rest = data
+    try:
+        while rest:
+            unpacker = zlib.decompressobj(wbits=31)
+            part = unpacker.decompress(rest, limit - size + 1)
+            size += len(part)
+            if size > limit:
+                raise LograbError(f"a .gz file of {len(data)} bytes may unpack to {limit} bytes, got more")
+            if not unpacker.eof:
+                raise LograbError("the .gz file is cut off: copy or download it again")
+            parts.append(part)
+            rest = unpacker.unused_data.lstrip(b"\0")
+    except zlib.error as error:
+        raise LograbError(f"not a readable .gz file: {error}") from None
+    return b"".join(parts)

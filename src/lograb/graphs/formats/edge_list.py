@@ -1,0 +1,205 @@
+"""Edge lists: one edge per line, two node names, anything after them ignored.
+
+Fields are separated by commas, tabs, semicolons or blanks, whichever the file uses; a field may be
+quoted with ``"``. Lines that start with ``#`` or ``%`` and empty lines are skipped. A line with one
+field is a node that may have no edges. The first line is a header if its two names are known words
+(source, target ...) that do not occur again, or if they are not numbers and all others are.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+
+from lograb.errors import LograbError
+from lograb.graphs.formats.rules import RawGraph, index_names, is_whole_number
+
+BLANK = ""
+_NAMED = {",": "comma", "\t": "tab", ";": "semicolon", BLANK: "blank"}
+_HEADER_WORDS = frozenset((
+    "source", "target", "src", "dst", "dest", "destination", "from", "to", "u", "v", "head", "tail", "start",
+    "end", "id", "id1", "id2", "idfrom", "idto", "fromid", "toid", "sourceid", "targetid", "srcid", "dstid",
+    "node", "node1", "node2", "nodea", "nodeb", "nodeid", "nodeid1", "nodeid2", "n1", "n2", "v1", "v2",
+    "fromnode", "tonode", "fromnodeid", "tonodeid", "sourcenode", "targetnode", "vertex", "vertex1",
+    "vertex2", "user", "user1", "user2", "userid", "friend", "friendid", "follower", "followee", "followed",
+    "sender", "receiver", "recipient", "citing", "cited", "citingpaper", "citedpaper", "person1", "person2",
+    "protein1", "protein2", "row", "col", "column"))
+_QUOTED = re.compile(r'"[^"]*"')
+_BLANK_FIELD = re.compile(r'(?:"((?:[^"]|"")*)"(?=\s|$)|([^\s"]\S*))\s*')
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The first two columns, line by line; columns hold strings far cheaper than a list per line."""
+
+    numbers: list[int]
+    first: list[str]
+    second: list[str | None]
+    widths: list[int]
+
+    @property
+    def names(self) -> Iterator[str | None]:
+        """All names in the order of the file, None for a missing second one."""
+        return chain.from_iterable(zip(self.first, self.second, strict=True))
+
+    def without_header(self) -> _Table:
+        return _Table(self.numbers[1:], self.first[1:], self.second[1:], self.widths[1:])
+
+
+def read_edge_list(data: bytes, *, suffix: str = "", header: bool | None = None) -> RawGraph:
+    """Read an edge list; `header` says whether line 1 is one, None to find out."""
+    numbers, lines = _content_lines(_decode(data))
+    if not lines:
+        raise LograbError("an edge list needs at least one edge, got no line with content")
+    delimiter = _find_delimiter(lines, suffix)
+    table = _split(numbers, lines, delimiter)
+    notices = []
+    if header or (header is None and _starts_with_header(table)):
+        notices.append(f"line {numbers[0]} read as a header: {lines[0][:60]}")
+        table = table.without_header()
+        if not table.first:
+            raise LograbError(f"an edge list needs at least one edge, got only the header '{lines[0][:60]}' "
+                              "(header=False reads it as an edge)")
+    width = _check(table, delimiter)
+    if width > 2:
+        notices.append(f"columns after the second ignored, such as weights: {width - 2}")
+    return _number(table, tuple(notices))
+
+
+def _decode(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise LograbError("an edge list must be UTF-8 text, got UTF-16: save it as UTF-8")
+    zero = data.find(b"\0")
+    if zero >= 0:
+        raise LograbError(f"an edge list must be UTF-8 text, got binary data (a zero byte at "
+                          f"position {zero})")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise LograbError(f"an edge list must be UTF-8 text, got the byte 0x{data[error.start]:02x} on line "
+                          f"{line}: save the file as UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _content_lines(text: str) -> tuple[list[int], list[str]]:
+    """Return the lines that are neither blank nor comments, and their numbers from 1."""
+    stripped = [line.strip(" ") for line in text.split("\n")]
+    numbers = [i for i, line in enumerate(stripped, start=1) if line.strip() and line.lstrip()[0] not in "#%"]
+    return numbers, [stripped[i - 1] for i in numbers]
+
+
+def _find_delimiter(lines: list[str], suffix: str) -> str:
+    """Choose what separates the fields of most lines.
+
+    Blanks also occur inside names, so a comma, tab or semicolon wins over them if it is in half as
+    many lines; in a file that says it is csv or tsv, if it is in any line.
+    """
+    if any('"' in line for line in lines):
+        lines = [_QUOTED.sub("q", line) for line in lines]
+    # Ties go to the first; blanks around a comma or tab do not count.
+    order = ("\t", ",", ";") if suffix == ".tsv" else (",", "\t", ";")
+    counts = {mark: sum(mark in line.strip() for line in lines) for mark in order}
+    best = max(order, key=lambda mark: counts[mark])
+    blanks = sum(len(line.split(None, 1)) > 1 for line in lines)
+    needed = 1 if suffix in (".csv", ".tsv") else max(1, blanks / 2)
+    return best if counts[best] >= needed else BLANK
+
+
+def _split(numbers: list[int], lines: list[str], delimiter: str) -> _Table:
+    if any('"' in line for line in lines):
+        if delimiter == BLANK:
+            rows = [_split_quoted_blanks(number, line) for number, line in zip(numbers, lines, strict=True)]
+        else:
+            rows = _split_quoted(numbers, lines, delimiter)
+        return _from_rows(numbers, rows)
+    # networkx writes "a b {'weight': 1}": the dictionary is one field, however many blanks it has.
+    if delimiter == BLANK and any("{" in line for line in lines):
+        return _from_rows(numbers, [line.split(None, 2) for line in lines])
+    if delimiter == BLANK:
+        widths = [len(line.split()) for line in lines]
+    else:
+        widths = [line.count(delimiter) + 1 for line in lines]
+    width = widths[0]
+    if width == 1 or any(other != width for other in widths):
+        return _from_rows(numbers, [_fields(line, delimiter) for line in lines])
+    # All lines alike: one long split, then every width-th field.
+    fields = _fields((delimiter or " ").join(lines), delimiter)
+    return _Table(numbers, fields[::width], list(fields[1::width]), widths)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    if delimiter == BLANK:
+        return line.split()
+    return list(map(str.strip, line.split(delimiter)))
+
+
+def _from_rows(numbers: list[int], rows: list[list[str]]) -> _Table:
+    return _Table(numbers, [row[0] for row in rows], [row[1] if len(row) > 1 else None for row in rows],
+                  list(map(len, rows)))
+
+
+def _split_quoted(numbers: list[int], lines: list[str], delimiter: str) -> list[list[str]]:
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if reader.line_num != len(rows) + 1:
+                raise csv.Error("a quoted name must end on its line")
+            rows.append([name.strip() for name in row])
+    except csv.Error as error:
+        raise LograbError(f"line {numbers[len(rows)]}: quotes must be balanced, got: {error}") from None
+    return rows
+
+
+def _split_quoted_blanks(number: int, line: str) -> list[str]:
+    names, at = [], 0
+    line = line.strip()
+    while at < len(line):
+        found = _BLANK_FIELD.match(line, at)
+        if found is None:
+            raise LograbError(f"line {number}: quotes must be balanced, got: {line[:60]}")
+        names.append(found[2] if found[1] is None else found[1].replace('""', '"').strip())
+        at = found.end()
+    return names
+
+
+def _starts_with_header(table: _Table) -> bool:
+    first, second = table.first[0], table.second[0]
+    if second is None or is_whole_number(first) or is_whole_number(second):
+        return False
+    others = set(islice(table.names, 2, None)) - {None}
+    if all(re.sub(r"[\W_]", "", name.lower()) in _HEADER_WORDS for name in (first, second)):
+        return others.isdisjoint((first, second))
+    return bool(others) and all(is_whole_number(name) for name in others if name is not None)
+
+
+def _check(table: _Table, delimiter: str) -> int:
+    """Check that all edges have as many fields and no empty name; return the number of fields."""
+    width = next((width for width in table.widths if width > 1), 1)
+    if width == 1:
+        raise LograbError(f"line {table.numbers[0]}: an edge list needs two columns separated by comma, tab, "
+                          f"semicolon or blank, got '{table.first[0][:60]}' and no second column on any line")
+    for number, other in zip(table.numbers, table.widths, strict=True):
+        if other not in (1, width):
+            raise LograbError(f"line {number}: every edge needs {width} fields separated by "
+                              f"{_NAMED[delimiter]}, as the first one has, got {other}")
+    if "" in table.first or "" in table.second:
+        number = next(number for number, first, second
+                      in zip(table.numbers, table.first, table.second, strict=True) if "" in (first, second))
+        raise LograbError(f"line {number}: an edge needs two names, got an empty one "
+                          "(a node without edges stands alone on its line)")
+    return width
+
+
+def _number(table: _Table, notices: tuple[str, ...]) -> RawGraph:
+    index, node_names = index_names(name for name in table.names if name is not None)
+    # A node alone on its line becomes a pair with -1 here and is taken out again.
+    ids = np.fromiter((-1 if name is None else index[name] for name in table.names), dtype=np.int64)
+    pairs = ids.reshape(-1, 2)
+    return RawGraph(len(index), pairs[pairs[:, 1] >= 0], "once", node_names=node_names, notices=notices)

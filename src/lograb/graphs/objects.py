@@ -1,0 +1,96 @@
+"""The user's own graph, taken from an object in memory.
+
+The rules are those of files (see `lograb.graphs.files`). Objects are recognised by what they offer;
+networkx and torch are never imported here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from lograb.errors import LograbError
+from lograb.graphs.formats.rules import (
+    RawGraph,
+    apply_rules,
+    as_pairs,
+    check_features,
+    check_ids,
+    check_labels,
+    names_of,
+    read_matrix,
+)
+from lograb.types import Graph, Origin
+
+ACCEPTED = ("networkx Graph, DiGraph, MultiGraph or MultiDiGraph", "scipy sparse matrix or array",
+            "square numpy array", "torch_geometric Data")
+
+
+def graph_from_object(obj: Any, *, name: str | None = None) -> Graph:
+    """Make a graph from what another library holds.
+
+    Parameters
+    ----------
+    obj : networkx graph (of any of the four kinds), scipy sparse matrix or array, square numpy
+        array, PyG `Data`, or a `Graph`, which is returned as it is
+    name : str, optional
+        Name of the graph; by default networkx' own name, or "graph".
+
+    Returns
+    -------
+    Graph
+        Nodes in the order of the object; `notices` tells what was changed on the way.
+    """
+    if isinstance(obj, Graph):
+        return obj
+    if _from_library(obj, "networkx") and hasattr(obj, "is_multigraph"):
+        raw, own_name = _read_networkx(obj), str(obj.name or "")
+    elif sp.issparse(obj) or isinstance(obj, np.ndarray):
+        raw, own_name = read_matrix(obj), ""
+    elif _has(obj, "edge_index") and _has(obj, "num_nodes"):
+        raw, own_name = _read_pyg(obj), ""
+    else:
+        raise LograbError(f"a graph must be one of: {'; '.join(ACCEPTED)}; got {type(obj).__module__}."
+                          f"{type(obj).__qualname__}. A file is read with its path")
+    name = name or own_name or "graph"
+    return apply_rules(raw, name, Origin(source=name, kind="memory"))
+
+
+def _from_library(obj: Any, library: str) -> bool:
+    return any(kind.__module__.split(".")[0] == library for kind in type(obj).__mro__)
+
+
+def _has(obj: Any, attribute: str) -> bool:
+    """Tell whether an attribute is there and not None; Data has many that are None."""
+    return getattr(obj, attribute, None) is not None
+
+
+def _read_networkx(graph: Any) -> RawGraph:
+    nodes = list(graph.nodes)
+    index = {node: i for i, node in enumerate(nodes)}
+    pairs = np.array([(index[u], index[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+    weighted = any("weight" in data for _, _, data in graph.edges(data=True))
+    return RawGraph(len(nodes), pairs, "directed" if graph.is_directed() else "undirected",
+                    node_names=names_of(nodes), notices=("edge weights dropped",) if weighted else ())
+
+
+def _read_pyg(data: Any) -> RawGraph:
+    n_nodes = int(data.num_nodes)
+    pairs = as_pairs(_array(data.edge_index).T, "edge_index")
+    check_ids(pairs, n_nodes)
+    ignored = [key for key in ("edge_weight", "edge_attr") if _has(data, key)]
+    return RawGraph(
+        n_nodes, pairs, "both",
+        features=check_features(_array(data.x), n_nodes) if _has(data, "x") else None,
+        labels=check_labels(_array(data.y), n_nodes) if _has(data, "y") else None,
+        notices=(f"edge attributes dropped: {', '.join(ignored)}",) if ignored else ())
+
+
+def _array(tensor: Any) -> npt.NDArray[Any]:
+    """Turn a tensor into an array: off the tape, off the device."""
+    if hasattr(tensor, "detach"):
+        tensor = tensor.detach().cpu().numpy()
+    return np.asarray(tensor)

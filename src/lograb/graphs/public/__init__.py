@@ -1,0 +1,1 @@
+"""Public datasets, one file per publisher: their raw formats, read without executing anything."""

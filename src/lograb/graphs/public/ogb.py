@@ -1,0 +1,62 @@
+"""ogbn-arxiv as the Open Graph Benchmark releases it: compressed CSV files (Hu et al., 2020)."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lograb.errors import LograbError
+from lograb.graphs.dataset import Dataset
+from lograb.graphs.fetch import Progress, RawFile, fetch, locate
+from lograb.types import Graph, Origin
+
+URL = "https://ogb.stanford.edu/docs/nodeprop/"
+LICENCE = "ODC-BY"
+ARCHIVE = RawFile("ogb/arxiv.zip", url="https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip")
+FILES = {part: RawFile(f"ogb/ogbn_arxiv/raw/{part}.csv.gz", archive=ARCHIVE,
+                       member=f"arxiv/raw/{part}.csv.gz")
+         for part in ("edge", "node-feat", "node-label")}
+
+
+def load(progress: Progress | None = None) -> Iterator[Graph]:
+    """Yield the one graph; reading its features takes some seconds and about 100 MB."""
+    found = fetch(tuple(FILES.values()), progress)
+    origin = Origin(source="ogbn-arxiv", kind="public", revision="v1", sha256=found.sha256,
+                    licence=LICENCE, url=URL)
+    yield read_ogb("ogbn-arxiv", {part: found.paths[file.path] for part, file in FILES.items()}, origin)
+
+
+def read_ogb(name: str, parts: dict[str, Path], origin: Origin) -> Graph:
+    """Build a graph from OGB's edge, feature and label files; a label that is not a number is -1."""
+    features = _table(parts["node-feat"], np.float32)
+    edges = _table(parts["edge"], np.int64)
+    values = _table(parts["node-label"], np.float64)[:, 0]
+    if edges.shape[1] != 2:
+        raise LograbError(f"{parts['edge'].name} must have two columns, got {edges.shape[1]}")
+    labels = np.where(np.isnan(values), -1, values).astype(np.int64)
+    notice = "edges are directed in the source; an edge in either direction counts"
+    return Graph.from_edges(name, len(features), edges, features=features, labels=labels, origin=origin,
+                            notices=(notice,))
+
+
+def _table(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as lines:
+            return np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise LograbError(f"{path.name} must be a gzip file of numbers separated by commas; "
+                          f"got: {error}") from error
+
+
+DATASETS = (
+    Dataset("ogbn-arxiv", "ogbn-arXiv", "public",
+            "citations between computer-science papers; about: 1,166,243 edges before directions are merged",
+            1, 169343, 1157799, 40, 128, LICENCE, URL, load, partial(locate, tuple(FILES.values()))),
+)

@@ -1,0 +1,216 @@
+"""Read pickles that publishers released as data, and nothing but data.
+
+A pickle is a program: it may name any importable class or function and call it. Here every name
+is looked up in a short table instead, and the table leads to functions of this file rather than
+to the named ones: arrays, dtypes and sparse matrices are kept as plain state while the pickle
+runs and built afterwards, with their bounds checked. Whatever is not in the table is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from lograb.errors import LograbError
+
+Names = Mapping[tuple[str, str], Any]
+
+
+class Callee:
+    """A function that a pickle may call but, unlike a bare function, cannot alter."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function."""
+        return self._call(*args)
+
+    def __setstate__(self, state: object) -> NoReturn:
+        raise LograbError("a pickle must not alter functions")
+
+
+def read_pickle(path: Path, extra: Names | None = None) -> Any:
+    """Read a pickle of arrays, sparse CSR matrices and built-in containers.
+
+    Parameters
+    ----------
+    path : Path
+        A pickle of any protocol, from Python 2 or 3. All that it holds will be in memory.
+    extra : mapping, optional
+        Further (module, name) pairs to admit, and what to use in their place.
+
+    Returns
+    -------
+    object
+        Containers of numbers, strings, numpy arrays and scipy csr_arrays; a defaultdict arrives
+        as a dict.
+    """
+    try:
+        with path.open("rb") as file:
+            return load_pickle(file, extra)
+    except LograbError as error:
+        raise LograbError(f"{path.name}: {error}") from error.__cause__
+
+
+def load_pickle(file: BinaryIO, extra: Names | None = None) -> Any:
+    """Do what `read_pickle` does, for an open file."""
+    try:
+        return _built(_Reader(file, {**ADMITTED, **(extra or {})}).load(), {})
+    except LograbError:
+        raise
+    except Exception as error:  # a broken pickle can raise anything
+        raise LograbError(f"the pickle cannot be read ({type(error).__name__}: {error}); "
+                          "get the file again from its publisher") from error
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, file: BinaryIO, names: Names) -> None:
+        super().__init__(file, encoding="latin1")
+        self._names = names
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._names:
+            raise LograbError(f"a data pickle may hold only arrays and containers, this one asks for "
+                              f"'{module}.{name}', which is refused; do not use the file")
+        return self._names[module, name]
+
+
+class _Type:
+    """What a pickle says of a dtype: only plain numbers and strings become one."""
+
+    def __init__(self, code: object, *_: object) -> None:
+        self.code = _text(code)
+        self.order = "="
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.order = _text(state[1])
+
+    def build(self) -> np.dtype[Any]:
+        dtype = np.dtype(self.code)
+        if dtype.kind not in "biufcSU" or dtype.fields or dtype.subdtype:
+            raise LograbError(f"arrays in a pickle must hold numbers or strings, got dtype '{self.code}'")
+        if self.order == ">":
+            return dtype.newbyteorder(">")
+        return dtype.newbyteorder("<") if self.order == "<" else dtype
+
+
+class _Array:
+    """What a pickle says of an array, until it is built."""
+
+    def __init__(self) -> None:
+        self.state: tuple[Any, ...] = ()
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.state = state
+
+    def build(self) -> np.ndarray[Any, Any]:
+        shape, dtype, fortran, raw = self.state[-4:]  # a version number comes first, mostly
+        return _array(raw, dtype, shape, "F" if fortran else "C")
+
+
+class _Sparse:
+    """What a pickle says of a csr_matrix, until it is built."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.state = {_text(key): value for key, value in state.items()}
+
+    def build(self, seen: dict[int, Any]) -> Any:
+        data, indices, indptr = (_built(self.state[key], seen) for key in ("data", "indices", "indptr"))
+        shape = self.state["_shape"] if "_shape" in self.state else self.state["shape"]
+        matrix = sp.csr_array((data, indices, indptr), shape=tuple(int(n) for n in shape))
+        matrix.check_format(full_check=True)
+        return matrix
+
+
+def _built(value: Any, seen: dict[int, Any]) -> Any:
+    """Replace kept states by arrays, in containers too; each object once, so that repetition is cheap."""
+    if id(value) in seen:
+        return seen[id(value)]
+    built: Any
+    if isinstance(value, _Type | _Array):
+        built = value.build()
+    elif isinstance(value, _Sparse):
+        built = value.build(seen)
+    elif isinstance(value, list | tuple | set | frozenset):
+        built = type(value)([_built(item, seen) for item in value])
+    elif isinstance(value, dict):
+        built = type(value)((_built(key, seen), _built(item, seen)) for key, item in value.items())
+    elif isinstance(value, type | Callee):
+        raise LograbError("a data pickle may hold only arrays and containers, this one holds a class")
+    else:
+        return value
+    seen[id(value)] = built
+    return built
+
+
+def _array(raw: Any, dtype: Any, shape: Any, order: str = "C") -> np.ndarray[Any, Any]:
+    if not isinstance(dtype, _Type):
+        raise LograbError("an array in a pickle needs a dtype")
+    kind, sides = dtype.build(), tuple(int(n) for n in shape)
+    content = _bytes(raw)
+    if min(sides, default=0) < 0 or math.prod(sides) * kind.itemsize != len(content):
+        raise LograbError(f"an array of shape {sides} and type {kind} in a pickle has {len(content)} bytes")
+    flat = np.frombuffer(content, dtype=kind)
+    return flat.reshape(sides, order="F" if order == "F" else "C").astype(kind.newbyteorder("="), order="C")
+
+
+def _scalar(dtype: Any, raw: Any) -> Any:
+    return _array(raw, dtype, ())[()]
+
+
+def _encode(text: str, encoding: str = "latin1") -> bytes:
+    # Python 3 writes bytes this way into pickles that Python 2 must be able to read.
+    if encoding not in ("latin1", "latin-1"):
+        raise LograbError(f"bytes in a pickle must be encoded as latin1, got '{encoding}'")
+    return text.encode("latin1")
+
+
+def _no_bytes() -> bytes:
+    return b""  # with an argument it could be made to fill the memory; pickles call it without
+
+
+def _bytes(raw: Any) -> bytes:
+    return raw.encode("latin1") if isinstance(raw, str) else bytes(memoryview(raw))
+
+
+def _text(value: object) -> str:
+    return value.decode("latin1") if isinstance(value, bytes) else str(value)
+
+
+def _admit() -> dict[tuple[str, str], Any]:
+    names: dict[tuple[str, str], Any] = {
+        ("numpy", "dtype"): _Type,
+        ("numpy", "ndarray"): _Array,
+        ("_codecs", "encode"): Callee(_encode),
+        ("collections", "OrderedDict"): OrderedDict,
+        ("collections", "defaultdict"): Callee(lambda *_: {}),
+    }
+    for core in ("numpy.core", "numpy._core"):
+        names[f"{core}.multiarray", "_reconstruct"] = Callee(lambda *_: _Array())
+        names[f"{core}.multiarray", "scalar"] = Callee(_scalar)
+        names[f"{core}.numeric", "_frombuffer"] = Callee(_array)
+    for module in ("scipy.sparse.csr", "scipy.sparse._csr"):
+        names[module, "csr_matrix"] = _Sparse
+        names[module, "csr_array"] = _Sparse
+    for module in ("builtins", "__builtin__"):
+        names[module, "bytes"] = Callee(_no_bytes)
+        for kind in (list, dict, set, frozenset, tuple, int, float):
+            names[module, kind.__name__] = kind
+    return names
+
+
+ADMITTED: Names = _admit()
+"""The names a pickle may use, and what stands in for them."""

@@ -1,0 +1,95 @@
+"""From whatever names a graph to the graph: catalog name, file, or Python object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from lograb.errors import LograbError
+from lograb.graphs.catalog import DATASETS, Dataset, find_dataset
+from lograb.graphs.fetch import Progress
+from lograb.types import Graph
+
+Source = object
+"""A catalog name, a path, a `Graph`, or a networkx, scipy sparse or PyTorch Geometric object."""
+
+
+def load_graph(source: Source, *, graph: int | None = None, progress: Progress | None = None) -> Graph:
+    """Load one graph.
+
+    Parameters
+    ----------
+    source : str, path, Graph or graph-like object
+        A name in the catalog wins over a file of the same name; write ``./cora`` for the file.
+    graph : int, optional
+        Which graph of a collection, from 0. Must be given for a collection.
+    progress : callable, optional
+        Called during downloads with file name, bytes done and bytes in total (or None).
+
+    Returns
+    -------
+    Graph
+    """
+    count = count_graphs(source)
+    if graph is None:
+        if count != 1:
+            raise LograbError(f"'{_label(source)}' holds {count} graphs: choose one from 0 to {count - 1} "
+                              "with graph=I (--graph I), or go through all of them with load_graphs")
+        graph = 0
+    if not 0 <= graph < count:
+        raise LograbError(f"the graph of '{_label(source)}' must be from 0 to {count - 1}, got {graph}")
+    found = next(islice(load_graphs(source, progress=progress), graph, None), None)
+    if found is None:
+        raise LograbError(f"'{_label(source)}' ended before graph {graph}: its files hold fewer than the "
+                          f"{count} graphs that the publisher lists; get them again")
+    return found
+
+
+def load_graphs(source: Source, *, progress: Progress | None = None) -> Iterator[Graph]:
+    """Yield all graphs of a source, one at a time; see `load_graph`."""
+    found = _resolve(source)
+    if isinstance(found, Dataset):
+        return found.load(progress)
+    return iter((_read(found),))
+
+
+def count_graphs(source: Source) -> int:
+    """Return the number of graphs of a source, without loading any."""
+    found = _resolve(source)
+    return found.n_graphs if isinstance(found, Dataset) else 1
+
+
+def _resolve(source: Source) -> Source:
+    """Return a Dataset for a catalog name, a Path for a file, and any other object as it is."""
+    if not isinstance(source, str | os.PathLike):
+        return source
+    text = os.fspath(source)
+    if isinstance(source, str) and source.strip().lower() in DATASETS:
+        return find_dataset(source)
+    path = Path(os.fsdecode(text)).expanduser()
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise LograbError(f"a graph must be read from a file, '{source}' is a folder; name a file in it")
+    if not isinstance(source, str) or path.suffix or len(path.parts) > 1 or os.sep in source:
+        raise LograbError(f"no such file: '{source}'; give an existing file or a name from "
+                          "'lograb list datasets'")
+    return find_dataset(source)
+
+
+def _read(source: Source) -> Graph:
+    if isinstance(source, Graph):
+        return source
+    if isinstance(source, Path):
+        from lograb.graphs.files import read_graph
+
+        return read_graph(source)
+    from lograb.graphs.objects import graph_from_object
+
+    return graph_from_object(source)
+
+
+def _label(source: Source) -> str:
+    return str(source) if isinstance(source, str | os.PathLike) else type(source).__name__

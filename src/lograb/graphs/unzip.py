@@ -1,0 +1,53 @@
+"""Take single members out of a downloaded zip file, without trusting the file."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from pathlib import Path
+
+from lograb.errors import LograbError
+from lograb.graphs.download import CHUNK, beside, only_writer
+
+# A RuntimeError (NotImplementedError is one) says: encrypted, or compressed in an unknown way.
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+
+
+def extract_member(archive: Path, member: str, target: Path, limit: int) -> None:
+    """Write one member of a zip file to `target`.
+
+    The target is the caller's, never a name from the zip file, so a member cannot escape; what is
+    written is cut off at `limit` bytes whatever the zip file claims. The file appears complete or
+    not at all.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = beside(target, ".part")
+    with only_writer(target):
+        if target.exists():
+            return
+        try:
+            _copy_member(archive, member, part, limit)
+        except BROKEN as error:
+            part.unlink(missing_ok=True)
+            raise LograbError(f"{archive.name} must be a readable zip file, got: {error}; "
+                              "replace it, or try the download again") from error
+        except LograbError:
+            part.unlink(missing_ok=True)
+            raise
+        os.replace(part, target)
+
+
+def _copy_member(archive: Path, member: str, part: Path, limit: int) -> None:
+    with zipfile.ZipFile(archive) as box:
+        if member not in box.namelist():
+            raise LograbError(f"{archive.name} must contain '{member}', it does not; "
+                              "the publisher may have changed the layout")
+        with box.open(member) as source, part.open("wb") as file:
+            done = 0
+            while chunk := source.read(CHUNK):
+                done += len(chunk)
+                if done > limit:
+                    raise LograbError(f"{archive.name}: '{member}' must unpack to at most {limit} bytes; "
+                                      "the file is not what the publisher released")
+                file.write(chunk)

@@ -1,0 +1,239 @@
+"""A benchmark instance: what is shown, how it was made, and (for the judge) the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lograb.archive.manifest import Manifest
+from lograb.archive.tables import Tables, cut
+from lograb.archive.writer import Writer
+from lograb.errors import LograbError
+from lograb.types import Graph, InstanceSpec, Ints, Matrix, Observations, Origin, pointer
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+class Instance:
+    """One graph, or many small ones, fragmented and observed.
+
+    An instance is a sequence of its graphs: ``len(instance)``, ``instance[i]``, iteration. An
+    instance of one graph (``len(instance) == 1``) has `observations`, `truth` and the other
+    parts; with several graphs take them one at a time. Whatever lies in a file is read, and
+    verified, only when asked for.
+
+    Parameters
+    ----------
+    manifest : Manifest
+    tables : Tables
+        The columns, in memory or in a file.
+    """
+
+    def __init__(self, manifest: Manifest, tables: Tables) -> None:
+        self.manifest = manifest
+        self._tables = tables
+
+    @property
+    def spec(self) -> InstanceSpec:
+        """Every choice behind the instance."""
+        return self.manifest.spec
+
+    @property
+    def origin(self) -> Origin:
+        """Where the graph came from."""
+        return self.manifest.origin
+
+    @property
+    def name(self) -> str:
+        """Name of the graph or dataset."""
+        return self.manifest.name
+
+    @property
+    def tables(self) -> Tables:
+        """The columns behind all parts (see `lograb.archive.tables`)."""
+        return self._tables
+
+    def __len__(self) -> int:
+        return int(self._tables["graphs/nodes"].shape[0]) - 1
+
+    def __getitem__(self, i: int) -> Instance:
+        if not 0 <= i < len(self):
+            raise IndexError(f"graph {i} of an instance with {len(self)} graphs")
+        if len(self) == 1:
+            return self
+        manifest = self.manifest.model_copy(update={"name": f"{self.name}/{i}"})
+        return Instance(manifest, cut(self._tables, "graph", i, i + 1))
+
+    def __iter__(self) -> Iterator[Instance]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        spec = self.spec
+        return (f"<Instance {self.name}: {len(self)} graph(s), {self.n_nodes} nodes, {self.n_patches} patches, "
+                f"{spec.strategy} d={spec.d} p={spec.p} k={spec.k} sigma={spec.sigma}>")  # fmt: skip
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, over all graphs."""
+        return int(self._tables["graphs/nodes"][len(self) : len(self) + 1][0])
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches, over all graphs."""
+        return int(self._tables["graphs/patches"][len(self) : len(self) + 1][0])
+
+    def _whole(self, column: str) -> Any:
+        """Read a column of a single-graph instance, or None where there is none."""
+        if len(self) != 1:
+            raise LograbError(f"'{self.name}' holds {len(self)} graphs: take one, instance[i], or iterate")
+        return self._tables[column][0 : self._tables[column].shape[0]] if column in self._tables else None
+
+    def patch(self, i: int) -> Observations:
+        """Read what is shown of one patch, and only that, as observations of a single patch."""
+        if not 0 <= i < self.n_patches:
+            raise IndexError(f"patch {i} of an instance with {self.n_patches} patches")
+        graph = 0
+        if len(self) > 1:
+            patches = np.asarray(self._tables["graphs/patches"][0 : len(self) + 1])
+            graph = int(np.searchsorted(patches, i, side="right")) - 1
+        first, last = self._tables["graphs/nodes"][graph : graph + 2]
+        columns = {n: c for n, c in self._tables.items() if n.startswith("observations/")}
+        return _observations(self.spec, int(last - first), cut(columns, "patch", i, i + 1))
+
+    @cached_property
+    def observations(self) -> Observations:
+        """What the eavesdropper sees (without the features channel)."""
+        columns = {n: self._whole(n) for n in self._tables if n.startswith("observations/")}
+        return _observations(self.spec, self.n_nodes, columns)
+
+    def observe(self, *, features: bool = False) -> Observations:
+        """Give what the eavesdropper sees, with or without the features of the observed nodes."""
+        seen = self.observations
+        if not features:
+            return seen
+        if self.features is None:
+            raise LograbError(f"the graph '{self.name}' has no features to observe")
+        mask = np.zeros(seen.n_nodes)
+        mask[seen.nodes] = 1.0
+        shown = (sp.diags_array(mask) @ self.features if sp.issparse(self.features)
+                 else self.features * mask[:, None])  # fmt: skip
+        return Observations(seen.protocol, seen.n_nodes, seen.nodes, seen.ptr, seen.ranks, seen.vectors,
+                            seen.values, seen.next_values, seen.centres, shown)  # fmt: skip
+
+    @cached_property
+    def features(self) -> Matrix | None:
+        """Node features, dense or CSR, shape (n_nodes, n_features); None where there are none."""
+        if "features/dense" in self._tables:
+            return self._whole("features/dense")
+        if "features/ptr" not in self._tables:
+            return None
+        parts = (self._whole(f"features/{name}") for name in ("weights", "columns", "ptr"))
+        return sp.csr_array(tuple(parts), shape=(self.n_nodes, self.manifest.n_features))
+
+    @property
+    def labels(self) -> Any:
+        """Node classes (n_nodes,), or indicators (n_nodes, n_classes); None where there are none."""
+        classes = self._whole("labels/classes")
+        return classes if classes is not None else self._whole("labels/indicators")
+
+    @property
+    def node_names(self) -> tuple[str, ...] | None:
+        """Names of the nodes; None when they are just numbered."""
+        ptr = self._whole("nodes/name_ptr")
+        if ptr is None:
+            return None
+        text = self._whole("nodes/names").tobytes()
+        return tuple(text[a:b].decode("utf-8") for a, b in pairwise(ptr))
+
+    @property
+    def core(self) -> Any:
+        """For clusters, True on the disjoint core of each patch, one flag per entry; else None."""
+        flags = self._whole("fragments/core")
+        return None if flags is None else flags.astype(bool)
+
+    @property
+    def patch_edges(self) -> tuple[Ints, Ints]:
+        """The induced subgraphs (Task 2's input): pointer and endpoints inside each patch."""
+        if "patch_edges/ptr" not in self._tables:
+            raise LograbError(f"the instance '{self.name}' was saved without its truth, patch edges included")
+        return self._whole("patch_edges/ptr"), self._whole("patch_edges/ends")
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the true edges are there."""
+        return "truth/edges" in self._tables
+
+    @cached_property
+    def truth(self) -> Graph:
+        """The graph behind the observations: for whoever scores, never for whoever attacks."""
+        if not self.has_truth:
+            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        return Graph.from_edges(self.name, self.n_nodes, self._whole("truth/edges"), origin=self.origin,
+                                features=self.features, labels=self.labels, node_names=self.node_names)
+
+    @property
+    def co_observed(self) -> Any:
+        """For each edge of ``truth.edges``, whether some patch contains it."""
+        if not self.has_truth:
+            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        return self._whole("truth/co_observed").astype(bool)
+
+    def save(self, path: str | Path, *, truth: bool = True) -> str:
+        """Write the instance to one file and return the file's SHA-256.
+
+        With ``truth=False`` the file lacks whatever would answer Task 1: the true edges, the
+        patches' edges, and the seed, which would reproduce the noise.
+        """
+        with Writer(path, truth=truth) as writer:
+            for i in range(len(self)):
+                writer.append(cut(self._tables, "graph", i, i + 1))
+            return writer.finish(self.manifest)
+
+    def summary(self) -> dict[str, Any]:
+        """Describe the instance in numbers, ready for JSON; None for what was left out."""
+        spec, m = self.spec, self.n_patches
+        sizes = np.diff(self._tables["observations/ptr"][0 : m + 1])
+        ranks = np.diff(self._tables["observations/value_ptr"][0 : m + 1])
+        n_edges = co_observed = None
+        if self.has_truth:
+            flags = self._tables["truth/co_observed"]
+            n_edges, co_observed = flags.shape[0], int(flags[0 : flags.shape[0]].sum())
+        return {
+            "source": self.origin.source,
+            "name": self.name,
+            "n_graphs": len(self),
+            "n_nodes": self.n_nodes,
+            "n_edges": n_edges,
+            "n_patches": m,
+            **spec.model_dump(),
+            "patch_sizes": {"min": int(sizes.min()), "median": float(np.median(sizes)),
+                            "mean": float(sizes.mean()), "max": int(sizes.max())},
+            "complete_share": float((sizes == ranks).mean()),
+            "co_observed_edges": co_observed,
+            "truth": self.has_truth,
+            "notices": list(self.manifest.notices),
+        }  # fmt: skip
+
+    def to_pyg(self) -> list[Data]:
+        """List all patches as PyTorch Geometric `Data` (see `lograb.learning.pyg`)."""
+        from lograb.learning.pyg import to_pyg
+
+        return to_pyg(self)
+
+
+def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> Observations:
+    """Build observations from their columns, each under its name in the tables."""
+    get = {name.removeprefix("observations/"): column for name, column in columns.items()}
+    ranks = np.diff(get["value_ptr"])
+    seen = Observations(spec.protocol, n_nodes, get["nodes"], get["ptr"], ranks, get["vectors"],
+                        get.get("values"), get.get("next_values"), get.get("centres"))
+    if not np.array_equal(get["vector_ptr"], pointer(ranks * seen.sizes)):
+        raise LograbError("observations/vector_ptr.npy: does not follow from the sizes and ranks of the patches")
+    return seen

@@ -1,0 +1,131 @@
+"""From patches to what is shared of them: the main loop of Algorithm 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from lograb.observations.gauge import choose_basis, fixed_reference, rotate
+from lograb.observations.laplacian import Laplacians
+from lograb.observations.spectra import largest
+from lograb.parallel import ordered_map
+from lograb.patches.overlap import PatchEdges
+from lograb.types import Floats, InstanceSpec, Ints, Matrix, Observations, Patches, pointer
+
+# Above this size a patch goes to the sparse solver (if k is small beside it): measured break-even.
+DENSE_LIMIT = 640
+STACK_BYTES = 1 << 22
+# Below this sum of cubed sizes the eigenproblems are over sooner than threads have started.
+THREADS_PAY = 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Patches of one size q that are solved together: work for one thread.
+
+    Attributes
+    ----------
+    which : int64 array, shape (b,)
+        Patch numbers.
+    matrices : float64 array (b, q, q) of Laplacians L; or, for one large patch, S = I - L sparse.
+    reference, mixer : float64 arrays, shape (b, q, r), with r = min(k, q)
+        What the gauge is made from; no mixer unless all columns are to be rotated.
+    """
+
+    which: Ints
+    matrices: Matrix
+    reference: Floats
+    mixer: Floats | None
+
+
+def observe(
+    patches: Patches,
+    edges: PatchEdges,
+    spec: InstanceSpec,
+    rng: np.random.Generator,
+    noise_rng: np.random.Generator,
+) -> Observations:
+    """Share each patch as the bottom of its Laplacian's spectrum, in some gauge, with noise.
+
+    Parameters
+    ----------
+    patches : Patches
+    edges : PatchEdges
+        The induced subgraphs; only their Laplacians are used.
+    spec : InstanceSpec
+    rng : numpy.random.Generator
+        Draws the gauge.
+    noise_rng : numpy.random.Generator
+        Draws the noise.
+    """
+    sizes = patches.sizes
+    ranks = np.minimum(sizes, spec.k)
+    value_ptr, vector_ptr = pointer(ranks), pointer(ranks * sizes)
+    values, vectors = np.empty(value_ptr[-1]), np.empty(vector_ptr[-1])
+    next_values = np.full(len(patches), np.nan)
+    stacks = _stacks(patches, Laplacians.of(patches, edges), spec, rng)
+    workers = 1 if (sizes**3).sum() < THREADS_PAY else None
+    for which, spectrum, embedding in ordered_map(partial(_share, k=spec.k), stacks, workers):
+        _, q, rank = embedding.shape
+        values[value_ptr[which][:, None] + np.arange(rank)] = spectrum[:, :rank]
+        vectors[vector_ptr[which][:, None] + np.arange(q * rank)] = embedding.reshape(len(which), -1)
+        if rank < q:
+            next_values[which] = spectrum[:, rank]
+    if spec.sigma > 0:
+        _add_noise(vectors, spec.sigma, noise_rng)
+    return Observations(
+        spec.protocol, patches.n_nodes, patches.nodes, patches.ptr, ranks, vectors,
+        values=values if spec.eigenvalues else None,
+        next_values=next_values if spec.eigenvalues else None,
+        centres=patches.centres,
+    )  # fmt: skip
+
+
+def _stacks(
+    patches: Patches, laplacians: Laplacians, spec: InstanceSpec, rng: np.random.Generator
+) -> Iterator[Stack]:
+    """Sort all patches into stacks, by ascending size, and draw the gauge of each."""
+    limit = max(DENSE_LIMIT, 4 * (spec.k + 1))
+    table = fixed_reference(patches.n_nodes, spec.k) if spec.gauge == "none" else None
+
+    def stack(which: Ints, q: int, matrices: Matrix) -> Stack:
+        shape = (len(which), q, min(q, spec.k))
+        if table is None:
+            reference = rng.standard_normal(shape)
+        else:
+            members = patches.nodes[patches.ptr[which][:, None] + np.arange(q)]
+            reference = table[members][:, :, : shape[2]]
+        mixer = rng.standard_normal(shape) if spec.gauge == "rotation" else None
+        return Stack(which, matrices, reference, mixer)
+
+    for which, dense in laplacians.stacks(limit, STACK_BYTES):
+        yield stack(which, dense.shape[1], dense)
+    sizes = patches.sizes
+    large = np.flatnonzero(sizes > limit)
+    for i in large[np.argsort(sizes[large], kind="stable")]:
+        yield stack(np.array([i]), int(sizes[i]), laplacians.sparse(int(i)))
+
+
+def _share(stack: Stack, k: int) -> tuple[Ints, Floats, Floats]:
+    """Solve a stack: patch numbers (b,), eigenvalues (b, >= r), embeddings (b, q, r)."""
+    if isinstance(stack.matrices, np.ndarray):
+        values, vectors = np.linalg.eigh(stack.matrices)
+    else:
+        top, directions = largest(stack.matrices, k + 1)
+        values, vectors = (1.0 - top)[None], directions[None]
+        # The solver's basis beyond the cut is one arbitrary direction: it must not enter the gauge.
+        vectors = vectors[:, :, :k]
+    embedding = choose_basis(values[:, : vectors.shape[2]], vectors, stack.reference)
+    if stack.mixer is not None:
+        embedding = rotate(embedding, stack.mixer)
+    return stack.which, values.clip(0.0, 2.0), embedding
+
+
+def _add_noise(vectors: Floats, sigma: float, rng: np.random.Generator) -> None:
+    """Add i.i.d. normal noise in place, piece by piece to bound the memory."""
+    for start in range(0, len(vectors), 1 << 20):
+        piece = vectors[start : start + (1 << 20)]
+        piece += sigma * rng.standard_normal(len(piece))

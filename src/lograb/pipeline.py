@@ -1,0 +1,191 @@
+"""The whole flow on one screen: read this first.
+
+    source ──► Graph ──► Patches ──► Observations ──► Instance ──► one file
+           graphs/    patches/   observations/            archive/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import ValidationError
+
+from lograb import archive
+from lograb.archive.manifest import Manifest
+from lograb.archive.tables import Array, canonical, join
+from lograb.errors import LograbError
+from lograb.graphs import count_graphs, load_graph, load_graphs
+from lograb.instance import Instance
+from lograb.observations import observe
+from lograb.patches import PatchEdges, decompose, induced_edges, read_node_lists
+from lograb.types import Graph, InstanceSpec, Observations, Patches, pointer
+
+NodeLists = Iterable[Iterable[object]]
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much is done, and how much there is (0 if unknown)."""
+
+
+def generate(
+    source: Any,
+    *,
+    graph: int | None = None,
+    patches: NodeLists | str | Path | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Instance:
+    """Fragment a graph and observe its patches: a benchmark instance in memory.
+
+    Parameters
+    ----------
+    source : catalog name, path, Graph, networkx graph, scipy sparse matrix or PyG Data
+    graph : int, optional
+        Which graph of a dataset that holds many; all of them by default.
+    patches : node lists, or a file of them
+        For ``strategy="custom"``.
+    progress : callable, optional
+    **parameters
+        The fields of `InstanceSpec`: strategy, d, p, k, sigma, gauge, seed, clusters, seed_nodes,
+        eigenvalues.
+
+    Examples
+    --------
+    >>> import lograb
+    >>> instance = lograb.generate("karate", d=1, p=0.6, k=8, sigma=0.05)
+    >>> instance.observations.n_patches
+    20
+    """
+    manifest, pieces = _plan(source, graph, patches, progress, parameters)
+    tables = list(pieces)
+    return Instance(manifest(), join(tables) if len(tables) > 1 else tables[0])
+
+
+def generate_file(
+    source: Any,
+    path: str | Path,
+    *,
+    truth: bool = True,
+    graph: int | None = None,
+    patches: NodeLists | str | Path | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> str:
+    """Like `generate`, but straight into a file, one graph in memory at a time.
+
+    Returns the SHA-256 of the file. With ``truth=False`` whatever would answer Task 1 is left out.
+    """
+    manifest, pieces = _plan(source, graph, patches, progress, parameters)
+    with archive.Writer(path, truth=truth) as writer:
+        for tables in pieces:
+            writer.append(tables)
+        return writer.finish(manifest())
+
+
+def load(path: str | Path) -> Instance:
+    """Open an instance's file; its parts are read and verified when they are asked for."""
+    return Instance(*archive.read(path))
+
+
+def _plan(
+    source: Any,
+    graph: int | None,
+    patches: NodeLists | str | Path | None,
+    progress: Progress | None,
+    parameters: dict[str, Any],
+) -> tuple[Callable[[], Manifest], Iterator[dict[str, Array]]]:
+    """Check everything that can be checked before work starts; then make the tables lazily.
+
+    The manifest is a function because its origin is known only once the first graph is loaded.
+    """
+    spec = make_spec(**parameters)
+    if spec.seed is None:
+        raise LograbError("generating an instance needs a seed")
+    seed = spec.seed
+    lists = read_node_lists(patches) if isinstance(patches, str | Path) else patches
+    lists = None if lists is None else [list(item) for item in lists]
+    many = graph is None and count_graphs(source) > 1
+    if many and lists is not None:
+        raise LograbError("the strategy 'custom' cuts one graph: choose it with graph=I (--graph I)")
+    graphs = enumerate(load_graphs(source)) if many else iter([(graph or 0, load_graph(source, graph=graph))])
+    total = count_graphs(source) if many else 1
+    seen: list[Graph] = []
+
+    def pieces() -> Iterator[dict[str, Array]]:
+        for done, (number, item) in enumerate(graphs):
+            if not seen:
+                seen.append(item)
+            if progress is not None:
+                progress("graphs", done, total)
+            yield fragment(item, spec, np.random.SeedSequence(seed, spawn_key=(number,)), lists)
+
+    def manifest() -> Manifest:
+        first = seen[0]
+        width = 0 if first.features is None else first.features.shape[1]
+        name = first.origin.source if many else first.name
+        return Manifest(name=name, spec=spec, origin=first.origin, notices=first.notices, n_features=width)
+
+    return manifest, pieces()
+
+
+def make_spec(**parameters: Any) -> InstanceSpec:
+    """Validate parameters; an error names the parameter, the rule and the value received."""
+    try:
+        return InstanceSpec(**parameters)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if not name:
+            raise LograbError(first["msg"].removeprefix("Value error, ")) from None
+        raise LograbError(f"{name}: {first['msg']}, got {first['input']!r}") from None
+
+
+def fragment(
+    graph: Graph, spec: InstanceSpec, seed: np.random.SeedSequence, node_lists: NodeLists | None = None
+) -> dict[str, Array]:
+    """Cut, observe and lay out one graph: Algorithm 1 for the whole of it.
+
+    Selection, gauge and noise draw from streams of their own, so that changing one parameter
+    leaves the others' draws alone.
+    """
+    cut_rng, gauge_rng, noise_rng = (np.random.default_rng(child) for child in seed.spawn(3))
+    patches = decompose(graph, spec, cut_rng, node_lists)
+    edges = induced_edges(patches, graph)
+    observations = observe(patches, edges, spec, gauge_rng, noise_rng)
+    return canonical(_lay_out(graph, patches, edges, observations))
+
+
+def _lay_out(graph: Graph, patches: Patches, edges: PatchEdges, seen: Observations) -> dict[str, Array]:
+    columns: dict[str, Array | None] = {
+        "graphs/nodes": np.array([0, graph.n_nodes]),
+        "graphs/patches": np.array([0, len(patches)]),
+        "observations/ptr": seen.ptr,
+        "observations/nodes": seen.nodes,
+        "observations/value_ptr": seen.value_ptr,
+        "observations/values": seen.values,
+        "observations/vector_ptr": seen.vector_ptr,
+        "observations/vectors": seen.vectors,
+        "observations/next_values": seen.next_values,
+        "observations/centres": seen.centres,
+        "fragments/core": patches.core,
+        "patch_edges/ptr": edges.ptr,
+        "patch_edges/ends": edges.ends - np.repeat(patches.ptr[:-1], np.diff(edges.ptr))[:, None],
+        "truth/ptr": np.array([0, graph.n_edges]),
+        "truth/edges": graph.edges,
+        "truth/co_observed": edges.co_observed,
+    }
+    if graph.node_names is not None:
+        names = [name.encode("utf-8") for name in graph.node_names]
+        columns["nodes/name_ptr"] = pointer([len(name) for name in names])
+        columns["nodes/names"] = np.frombuffer(b"".join(names), dtype=np.uint8)
+    if sp.issparse(graph.features):
+        features = sp.csr_array(graph.features)
+        columns["features/ptr"], columns["features/columns"] = features.indptr, features.indices
+        columns["features/weights"] = features.data
+    elif graph.features is not None:
+        columns["features/dense"] = graph.features
+    if graph.labels is not None:
+        columns["labels/classes" if graph.labels.ndim == 1 else "labels/indicators"] = graph.labels
+    return {name: column for name, column in columns.items() if column is not None}

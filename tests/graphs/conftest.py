@@ -1,0 +1,31 @@
+"""Fixtures for tests that read public datasets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+NEIGHBOUR = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Real data: LOGRAB_MIRROR, or ../shared/data beside the repository; an empty cache."""
+    folder = Path(os.environ.get("LOGRAB_MIRROR") or NEIGHBOUR).resolve()
+    if not folder.is_dir():
+        pytest.skip("needs real data: set LOGRAB_MIRROR to a folder with the publishers' files")
+    monkeypatch.setenv("LOGRAB_MIRROR", str(folder))
+    monkeypatch.setenv("LOGRAB_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+@pytest.fixture
+def own_mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty mirror for files that a test makes itself; an empty cache."""
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    monkeypatch.setenv("LOGRAB_MIRROR", str(folder))
+    monkeypatch.setenv("LOGRAB_CACHE", str(tmp_path / "cache"))
+    return folder
