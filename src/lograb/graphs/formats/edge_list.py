@@ -100,12 +100,15 @@ def _find_delimiter(lines: list[str], suffix: str) -> str:
     Blanks also occur inside names, so a comma, tab or semicolon wins over them if it is in half as
     many lines; in a file that says it is csv or tsv, if it is in any line.
     """
-    if any('"' in line for line in lines):
+    text = "\n".join(lines)
+    if '"' in text:
         lines = [_QUOTED.sub("q", line) for line in lines]
-    # Ties go to the first; blanks around a comma or tab do not count.
+    # Ties go to the first; a tab at the end of a line does not count.
     order = ("\t", ",", ";") if suffix == ".tsv" else (",", "\t", ";")
-    counts = {mark: sum(mark in line.strip() for line in lines) for mark in order}
+    counts = {mark: sum(mark in line.strip() for line in lines) if mark in text else 0 for mark in order}
     best = max(order, key=lambda mark: counts[mark])
+    if counts[best] == 0:
+        return BLANK
     blanks = sum(len(line.split(None, 1)) > 1 for line in lines)
     needed = 1 if suffix in (".csv", ".tsv") else max(1, blanks / 2)
     return best if counts[best] >= needed else BLANK
@@ -198,8 +201,9 @@ def _check(table: _Table, delimiter: str) -> int:
 
 
 def _number(table: _Table, notices: tuple[str, ...]) -> RawGraph:
-    index, node_names = index_names(name for name in table.names if name is not None)
+    index, node_names = index_names(filter(None, table.names))
     # A node alone on its line becomes a pair with -1 here and is taken out again.
-    ids = np.fromiter((-1 if name is None else index[name] for name in table.names), dtype=np.int64)
-    pairs = ids.reshape(-1, 2)
+    lookup: dict[str | None, int] = {None: -1}
+    lookup.update(index.items())
+    pairs = np.fromiter(map(lookup.__getitem__, table.names), dtype=np.int64).reshape(-1, 2)
     return RawGraph(len(index), pairs[pairs[:, 1] >= 0], "once", node_names=node_names, notices=notices)

@@ -58,9 +58,9 @@ def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
     pairs, n = raw.pairs, raw.n_nodes
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    arcs = np.unique(pairs[:, 0] * n + pairs[:, 1])
+    arcs = _distinct(pairs[:, 0] * n + pairs[:, 1])
     low, high = np.minimum(arcs // n, arcs % n), np.maximum(arcs // n, arcs % n)
-    n_edges = len(np.unique(low * n + high))
+    n_edges = len(_distinct(low * n + high))
     both = len(arcs) - n_edges
     repeats = len(pairs) - len(arcs)
     notices = []
@@ -79,6 +79,12 @@ def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
     if loops:
         notices.append(f"self-loops dropped: {loops} (their nodes stay)")
     return tuple(notices)
+
+
+def _distinct(keys: Ints) -> Ints:
+    """Sorted distinct keys (all at least 0); several times faster than numpy.unique on long arrays."""
+    keys = np.sort(keys)
+    return keys[np.diff(keys, prepend=-1) > 0]
 
 
 def _count(number: int, singular: str, plural: str = "") -> str:
