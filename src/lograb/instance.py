@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.archive.manifest import Manifest
-from lograb.archive.tables import Tables, cut
+from lograb.archive.tables import POINTERS, Tables, cut
 from lograb.archive.writer import Writer
-from lograb.errors import LograbError
+from lograb.errors import ArchiveError, LograbError
 from lograb.types import Graph, InstanceSpec, Ints, Matrix, Observations, Origin, pointer
 
 if TYPE_CHECKING:
@@ -93,7 +93,12 @@ class Instance:
         """Read a column of a single-graph instance, or None where there is none."""
         if len(self) != 1:
             raise LograbError(f"'{self.name}' holds {len(self)} graphs: take one, instance[i], or iterate")
-        return self._tables[column][0 : self._tables[column].shape[0]] if column in self._tables else None
+        if column not in self._tables:
+            return None
+        content = self._tables[column][0 : self._tables[column].shape[0]]
+        if column in POINTERS and (np.diff(content) < 0).any():
+            raise ArchiveError(f"{column}.npy", "is not a rising pointer")
+        return content
 
     def patch(self, i: int) -> Observations:
         """Read what is shown of one patch, and only that, as observations of a single patch."""
@@ -134,8 +139,11 @@ class Instance:
             return self._whole("features/dense")
         if "features/ptr" not in self._tables:
             return None
-        parts = (self._whole(f"features/{name}") for name in ("weights", "columns", "ptr"))
-        return sp.csr_array(tuple(parts), shape=(self.n_nodes, self.manifest.n_features))
+        weights, columns, ptr = (self._whole(f"features/{name}") for name in ("weights", "columns", "ptr"))
+        width = self.manifest.n_features
+        if len(columns) and not 0 <= columns.min() <= columns.max() < width:
+            raise ArchiveError("features/columns.npy", f"names columns beyond the {width} there are")
+        return sp.csr_array((weights, columns, ptr), shape=(self.n_nodes, width))
 
     @property
     def labels(self) -> Any:
@@ -150,7 +158,10 @@ class Instance:
         if ptr is None:
             return None
         text = self._whole("nodes/names").tobytes()
-        return tuple(text[a:b].decode("utf-8") for a, b in pairwise(ptr))
+        try:
+            return tuple(text[a:b].decode("utf-8") for a, b in pairwise(ptr))
+        except UnicodeDecodeError:
+            raise ArchiveError("nodes/names.npy", "is not UTF-8") from None
 
     @property
     def core(self) -> Any:
@@ -175,8 +186,12 @@ class Instance:
         """The graph behind the observations: for whoever scores, never for whoever attacks."""
         if not self.has_truth:
             raise LograbError(f"the instance '{self.name}' was saved without its truth")
-        return Graph.from_edges(self.name, self.n_nodes, self._whole("truth/edges"), origin=self.origin,
-                                features=self.features, labels=self.labels, node_names=self.node_names)
+        edges = self._whole("truth/edges")
+        graph = Graph.from_edges(self.name, self.n_nodes, edges, origin=self.origin,
+                                 features=self.features, labels=self.labels, node_names=self.node_names)
+        if not np.array_equal(graph.edges, edges):
+            raise ArchiveError("truth/edges.npy", "must list every edge once, as sorted pairs (u, w) with u < w")
+        return graph
 
     @property
     def co_observed(self) -> Any:
@@ -235,5 +250,5 @@ def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> 
     seen = Observations(spec.protocol, n_nodes, get["nodes"], get["ptr"], ranks, get["vectors"],
                         get.get("values"), get.get("next_values"), get.get("centres"))
     if not np.array_equal(get["vector_ptr"], pointer(ranks * seen.sizes)):
-        raise LograbError("observations/vector_ptr.npy: does not follow from the sizes and ranks of the patches")
+        raise ArchiveError("observations/vector_ptr.npy", "does not follow from the patches' sizes and ranks")
     return seen

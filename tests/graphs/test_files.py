@@ -177,6 +177,21 @@ def test_matrix_market_reads_back(matrix, field, symmetric, packed) -> None:
     assert one_way == bool((filled != filled.T).any())
 
 
+@given(matrices(), st.sampled_from(["general", "symmetric", "skew-symmetric"]),
+       st.sampled_from(["real", "complex"]))
+@settings(max_examples=60, deadline=None)
+def test_dense_matrix_market_reads_back(matrix, symmetry, field) -> None:
+    dense = matrix.toarray().astype(np.complex128 if field == "complex" else np.float64)
+    if symmetry != "general":
+        dense = dense + dense.T if symmetry == "symmetric" else dense - dense.T
+    stream = io.BytesIO()
+    scipy.io.mmwrite(stream, dense, field=field, symmetry=symmetry)
+    with tempfile.TemporaryDirectory() as folder:
+        graph = read_graph(write(Path(folder), "g.mtx", stream.getvalue()))
+    assert named_edges(graph) == matrix_edges(sp.coo_array(dense))
+    assert graph.n_nodes == len(dense)
+
+
 @given(matrices(), st.sampled_from(["csr", "csc", "coo", "bsr", "dia"]))
 @settings(max_examples=60, deadline=None)
 def test_scipy_npz_reads_back(matrix, kind) -> None:
@@ -284,8 +299,15 @@ def test_sparse_features(tmp_path: Path) -> None:
     ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n9 9 99999\n1 1\n", "announced"),
     ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n99999999999 99999999999 1\n1 2\n", "at most"),
     ("g.mtx", "%%MatrixMarket matrix array real general\n900000 900000\n1\n", "announced"),
-    ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 7\n", "readable"),
+    ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 7\n", "1 .. 2, got 7 .. 7"),
+    ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 b\n", "whole numbers"),
+    ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n2 1\n", "line 4: .*announces 1"),
+    ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n\n", "incomplete"),
+    ("g.mtx", "%%MatrixMarket matrix coordinate text general\n2 2 1\n1 2 3\n", "the field must be"),
+    # This one takes scipy's reader down.
+    ("g.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 1\n3 2 2,", "must be numbers"),
     ("g.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "DOCTYPE"),
+    ("g.graphml", '<!DOCTYPE graphml SYSTEM "g.dtd"><graphml/>', "DOCTYPE"),
     ("g.graphml", "<graphml><graph/><graph/></graphml>", "one graph, got 2"),
     ("g.graphml", "<graphml><graph><node id='a'/>\n<edge source='a' target='b'/></graph></graphml>",
      "line 2.*'b'"),

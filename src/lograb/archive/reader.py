@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lograb.archive.container import CONTAINER, Entry, read_directory
+from lograb.archive.container import Entry, read_directory
 from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, MAX_BYTES, Manifest, Member
 from lograb.archive.tables import RULES, Tables, check
 from lograb.archive.writer import npy_header
-from lograb.errors import ArchiveError
+from lograb.errors import ArchiveError, LograbError
 
 Progress = Callable[[str, int], None]
 """Called with a member's name and the number of its bytes that were just read."""
@@ -91,7 +91,7 @@ def _open(path: Path) -> tuple[dict[str, Entry], Manifest]:
             file.seek(entry.start)
             data = file.read(entry.size)
     except OSError as error:
-        raise ArchiveError(CONTAINER, f"cannot read '{path}': {error.strerror}") from None
+        raise LograbError(f"cannot read '{path}': {error.strerror}") from None
     if hashlib.sha256(data).hexdigest() != sha256:
         raise ArchiveError(MANIFEST, "checksum differs: the file is damaged")
     manifest = Manifest.decode(data)

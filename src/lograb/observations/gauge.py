@@ -71,3 +71,10 @@ def orthonormalise(columns: Floats) -> Floats:
 def fixed_reference(n_nodes: int, k: int) -> Floats:
     """Make the reference of gauge ``none``: positive, one row per node id, the same every time."""
     return np.random.default_rng(20260101).uniform(0.5, 1.5, size=(n_nodes, k))
+
+
+GAUGE_MEANINGS = {
+    "sign": "random signs, and a random basis inside each repeated eigenvalue (default)",
+    "rotation": "a random rotation of all columns: only the projector onto their span survives",
+    "none": "one fixed convention for all patches: the best case for an eavesdropper",
+}

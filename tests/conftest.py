@@ -1,4 +1,4 @@
-"""Fixtures for tests that read public datasets."""
+"""Fixtures shared by all tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-NEIGHBOUR = Path(__file__).parents[3] / "shared" / "data"
+NEIGHBOUR = Path(__file__).parents[2] / "shared" / "data"
 
 
 @pytest.fixture

@@ -1,0 +1,27 @@
+"""The attacker who guesses: what chance alone achieves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lograb.types import Observations, Reconstruction
+
+
+def guess(seen: Observations, rng: np.random.Generator) -> Reconstruction:
+    """Claim one random companion for every observed node.
+
+    The companion is drawn from a random patch that contains the node, so every claim is a pair
+    that could have been observed. One claim per node is about the density of a sparse graph.
+    """
+    sizes = seen.sizes
+    owner = np.repeat(np.arange(seen.n_patches), sizes)
+    order = rng.permutation(len(seen.nodes))
+    nodes, first = np.unique(seen.nodes[order], return_index=True)
+    entry = order[first]
+    patch = owner[entry]
+    # A shift by 1 .. q - 1 inside the patch never lands on the node itself.
+    shift = 1 + (rng.random(len(entry)) * (sizes[patch] - 1)).astype(np.int64)
+    companion = seen.nodes[seen.ptr[patch] + (entry - seen.ptr[patch] + shift) % sizes[patch]]
+    pairs = np.sort(np.stack([nodes, companion], axis=1), axis=1)
+    pairs = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
+    return Reconstruction(seen.n_nodes, pairs, np.full(len(pairs), 0.5), nodes)

@@ -1,0 +1,124 @@
+"""The ``lograb`` command. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lograb.errors import ArchiveError, LograbError
+
+app = typer.Typer(
+    name="lograb",
+    help="What do shared spectral embeddings of local subgraphs reveal about who is connected to whom?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="An instance, as written by 'lograb generate'.")]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake becomes one line on stderr and exit code 2."""
+    try:
+        app()
+    except LograbError as error:
+        typer.echo(f"lograb: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _version(show: bool) -> None:
+    if show:
+        from lograb import __version__
+
+        typer.echo(f"lograb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")]
+    = False,
+) -> None:
+    pass
+
+
+@app.command("list")
+def list_command(
+    kind: Annotated[str | None, typer.Argument(help="Which catalog; all of them by default.")] = None,
+    json: Json = False,
+) -> None:
+    """Show what there is by name: datasets, strategies, gauges, attacks."""
+    from lograb.cli.listing import show_catalogs
+
+    show_catalogs(kind, json)
+
+
+@app.command()
+def generate(
+    source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the instance.")],
+    strategy: Annotated[str, typer.Option(help="How to cut patches: d-hop, cluster, random or custom.")] = "d-hop",
+    d: Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")] = 1,
+    p: Annotated[float, typer.Option("-p", help="Coverage: the fraction of nodes observed.")] = 1.0,
+    k: Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")] = 32,
+    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 0.0,
+    gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
+    seed: Annotated[int, typer.Option(help="All randomness follows from it.")] = 0,
+    clusters: Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")] = None,
+    seed_nodes: Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")] = None,
+    patches: Annotated[Path | None, typer.Option(help="For custom: a file with one node list per line.")] = None,
+    no_eigenvalues: Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")] = False,
+    no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
+    graph: Annotated[int | None, typer.Option(help="Which graph of a dataset that holds many [all].")] = None,
+    json: Json = False,
+) -> None:
+    """Fragment a graph, observe its patches, and write one verified file."""
+    from lograb.cli.instances import generate_instance
+
+    parameters = {
+        "strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
+        "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": not no_eigenvalues,
+    }  # fmt: skip
+    generate_instance(source, output, parameters, graph=graph, patches=patches, truth=not no_truth, json=json)
+
+
+@app.command()
+def info(file: File, json: Json = False) -> None:
+    """Describe an instance: where it came from, how it was made, what it holds."""
+    from lograb.cli.instances import show_info
+
+    show_info(file, json)
+
+
+@app.command()
+def verify(file: File, json: Json = False) -> None:
+    """Check every byte of an instance; exit code 1, naming the member, where it does not hold."""
+    from lograb.cli.instances import verify_instance
+
+    try:
+        verify_instance(file, json)
+    except ArchiveError as error:
+        typer.echo(f"lograb: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the report.")]
+    = Path("lograb-demo.html"),
+    json: Json = False,
+) -> None:
+    """See in a minute what an eavesdropper learns: a built-in graph, every attack, a report."""
+    from lograb.cli.demo import run_demo
+
+    run_demo(output, json)

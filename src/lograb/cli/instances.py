@@ -1,0 +1,94 @@
+"""``lograb generate``, ``info`` and ``verify``."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lograb import pipeline
+from lograb.archive import verify
+from lograb.cli.output import notice, print_json, print_table, stderr
+
+
+def generate_instance(
+    source: str,
+    output: Path,
+    parameters: dict[str, Any],
+    *,
+    graph: int | None,
+    patches: Path | None,
+    truth: bool,
+    json: bool,
+) -> None:
+    """Write an instance and describe it."""
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %")
+    quiet = not stderr.is_terminal
+    with Progress(*columns, TimeRemainingColumn(), console=stderr, transient=True, disable=quiet) as bar:
+        task = bar.add_task("generating", total=None)
+
+        def progress(what: str, done: int, total: int | None) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        sha256 = pipeline.generate_file(
+            source, output, truth=truth, graph=graph, patches=patches, progress=progress, **parameters
+        )
+    summary = pipeline.load(output).summary() | {"seed": parameters["seed"], "sha256": sha256}
+    for text in summary["notices"]:
+        notice(text)
+    if not truth:
+        notice("the seed is withheld: it reproduces the noise. Note it down if you need the instance again.")
+        if parameters["sigma"] > 0 and parameters["seed"] < 2**64:
+            notice("a small seed can be found by trial; for a challenge draw one of 128 bits.")
+    show_summary(summary, output, json)
+
+
+def show_info(path: Path, json: bool) -> None:
+    """Describe an instance."""
+    instance = pipeline.load(path)
+    summary = instance.summary() | {"sha256": file_sha256(path)}
+    if json:
+        manifest = instance.manifest
+        summary |= {"origin": manifest.origin.model_dump(), "software": manifest.software}
+        summary["members"] = {name: list(member.shape) for name, member in manifest.members.items()}
+    show_summary(summary, path, json)
+
+
+def verify_instance(path: Path, json: bool) -> None:
+    """Check every byte, and that every graph of the instance can be built."""
+    manifest = verify(path)
+    for graph in pipeline.load(path):
+        _ = graph.observations
+        if graph.has_truth:
+            _ = graph.truth, graph.patch_edges
+    sha256 = file_sha256(path)
+    if json:
+        print_json({"file": path.name, "ok": True, "members": len(manifest.members) + 2, "sha256": sha256})
+    else:
+        print(f"{path}: all {len(manifest.members) + 2} members hold; SHA-256 {sha256}")
+
+
+def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
+    """Print a summary as JSON or as a table."""
+    if json:
+        print_json(summary)
+        return
+    sizes = summary["patch_sizes"]
+    shown = summary | {
+        "patch_sizes": f"{sizes['min']} .. {sizes['max']}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
+        "complete_share": f"{summary['complete_share']:.1%} of the patches show their whole spectrum",
+    }
+    rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, [])]
+    print_table(str(path), ("what", "value"), rows, fold="value")
+
+
+def _text(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def file_sha256(path: Path) -> str:
+    """Hash a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,78 @@
+"""``lograb list``: every catalog of the package, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lograb.cli.output import print_json, print_table
+from lograb.errors import unknown_name
+
+Rows = list[dict[str, Any]]
+
+
+def _datasets() -> Rows:
+    from lograb.graphs import DATASETS
+
+    fields = ("name", "n_graphs", "n_nodes", "n_edges", "n_classes", "n_features", "licence", "description", "url")
+    return [
+        {field: getattr(dataset, field) for field in fields} | {"available": dataset.locate()}
+        for dataset in DATASETS.values()
+    ]
+
+
+def _strategies() -> Rows:
+    from lograb.patches.catalog import STRATEGY_CATALOG
+
+    return [{"name": s.name, "description": s.description} for s in STRATEGY_CATALOG.values()]
+
+
+def _gauges() -> Rows:
+    from lograb.observations.gauge import GAUGE_MEANINGS
+
+    return [{"name": name, "description": text} for name, text in GAUGE_MEANINGS.items()]
+
+
+def _attacks() -> Rows:
+    from lograb.attacks import ATTACKS
+
+    return [
+        {"name": a.name, "channels": list(a.channels), "trivial": a.trivial, "scenario": a.scenario}
+        for a in ATTACKS.values()
+    ]
+
+
+CATALOGS: dict[str, Callable[[], Rows]] = {
+    "datasets": _datasets,
+    "strategies": _strategies,
+    "gauges": _gauges,
+    "attacks": _attacks,
+}
+# Too much for a table; JSON has them.
+LEFT_OUT = {"description", "url", "n_classes", "n_features"}
+
+
+def show_catalogs(kind: str | None, json: bool) -> None:
+    """Print one catalog, or all."""
+    if kind is not None and kind not in CATALOGS:
+        raise unknown_name("catalog", kind, CATALOGS)
+    chosen = {name: make() for name, make in CATALOGS.items() if kind in (None, name)}
+    if json:
+        print_json(chosen if kind is None else chosen[kind])
+        return
+    for name, rows in chosen.items():
+        columns = [c for c in rows[0] if name != "datasets" or c not in LEFT_OUT]
+        titles = [column.removeprefix("n_") for column in columns]
+        fold = next(c for c in ("licence", "scenario", "description") if c in columns)
+        numeric = [t for t, c in zip(titles, columns) if c.startswith("n_")]
+        print_table(name, titles, [[_cell(row[c]) for c in columns] for row in rows], numeric, fold)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return ", ".join(value) if isinstance(value, list) else str(value)

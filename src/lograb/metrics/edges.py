@@ -1,0 +1,70 @@
+"""How well claimed edges match true ones, over the whole graph and over the recovered nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lograb.types import Bools, Ints
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """Claimed, true and correctly claimed edges.
+
+    Precision is 0 where nothing is claimed and recall is 0 where nothing is true: an attack
+    earns no credit for staying silent.
+    """
+
+    claimed: int
+    true: int
+    hits: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the claims that are right."""
+        return self.hits / self.claimed if self.claimed else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the true edges that are claimed."""
+        return self.hits / self.true if self.true else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        return f1(self.claimed, self.true, self.hits)
+
+
+def f1(claimed: int, true: int, hits: int) -> float:
+    """Harmonic mean of precision and recall: 2 hits / (claimed + true)."""
+    return 2 * hits / (claimed + true) if claimed + true else 0.0
+
+
+def edge_keys(edges: Ints, n_nodes: int) -> Ints:
+    """Number the pair (u, w), u < w, as u * n_nodes + w."""
+    return edges[:, 0] * n_nodes + edges[:, 1]
+
+
+def count_edges(truth: Ints, claimed: Ints, n_nodes: int, nodes: Ints | None = None) -> EdgeCounts:
+    """Compare claimed with true edges.
+
+    Parameters
+    ----------
+    truth, claimed : int arrays, shape (m, 2)
+        Pairs (u, w) with u < w, none twice.
+    n_nodes : int
+    nodes : int array, optional
+        Count only edges among these nodes (scope ``recovered``); all by default (``global``).
+    """
+    if nodes is not None:
+        inside = np.zeros(n_nodes, dtype=bool)
+        inside[nodes] = True
+        truth, claimed = truth[_within(inside, truth)], claimed[_within(inside, claimed)]
+    hits = np.isin(edge_keys(claimed, n_nodes), edge_keys(truth, n_nodes)).sum()
+    return EdgeCounts(len(claimed), len(truth), int(hits))
+
+
+def _within(inside: Bools, edges: Ints) -> Bools:
+    return np.asarray(inside[edges[:, 0]] & inside[edges[:, 1]])

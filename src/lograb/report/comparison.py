@@ -1,0 +1,31 @@
+"""A page that shows attacks side by side, between floor and ceiling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+
+from lograb.errors import LograbError
+
+
+def write_comparison(path: Path, summary: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write the page: one file without outside parts, so it opens anywhere.
+
+    Parameters
+    ----------
+    path : Path
+    summary : dict
+        As from `Instance.summary`.
+    rows : list of dict
+        As from `lograb.tasks.reconstruction.compare`, with one floor and ceiling for all.
+    """
+    environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
+    page = environment.get_template("comparison.html").render(
+        instance=summary, rows=rows, best=max(rows, key=lambda row: row["f1"]["global"])
+    )
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise LograbError(f"cannot write the report '{path}': {error.strerror}") from None

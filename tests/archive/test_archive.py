@@ -1,0 +1,400 @@
+"""Archives: what goes in comes out, and whatever is damaged is named."""
+
+import dataclasses
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import signal
+import struct
+import time
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import graphs
+
+import lograb
+from lograb.archive import Writer, container, manifest, reader, verify
+from lograb.archive.tables import RULES, cut, join
+from lograb.errors import ArchiveError, LograbError
+
+
+def same(one, two):
+    assert one.tables.keys() == two.tables.keys()
+    for name in one.tables:
+        a, b = (np.asarray(i.tables[name][0 : i.tables[name].shape[0]]) for i in (one, two))
+        assert a.dtype == b.dtype
+        assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), name
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("archive") / "karate.lograb"
+    graph = lograb.load_graph("karate")
+    names = tuple(f"member-{i}" for i in range(34))
+    features = sp.csr_array(np.eye(34, 5))
+    graph = dataclasses.replace(graph, node_names=names, features=features)
+    lograb.generate(graph, p=0.6, k=4, sigma=0.05).save(path)
+    return path.read_bytes()
+
+
+@settings(deadline=None, max_examples=50)
+@given(graphs(), st.sampled_from(["d-hop", "cluster", "random"]), st.integers(1, 6), st.booleans())
+def test_round_trip(tmp_path_factory, graph, strategy, k, eigenvalues):
+    path = tmp_path_factory.mktemp("archive") / "g.lograb"
+    instance = lograb.generate(graph, strategy=strategy, k=k, sigma=0.1, p=0.7, eigenvalues=eigenvalues)
+    sha256 = instance.save(path)
+    assert sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    loaded = lograb.load(path)
+    same(instance, loaded)
+    assert loaded.spec == instance.spec
+    assert np.array_equal(loaded.truth.edges, graph.edges)
+    verify(path)
+
+
+def test_other_zip_tools_can_open_it(saved):
+    with zipfile.ZipFile(io.BytesIO(saved)) as file:
+        assert file.testzip() is None
+        assert set(file.namelist()) >= {"manifest.json", "croissant.json", "observations/vectors.npy"}
+        with file.open("truth/edges.npy") as member:
+            assert np.load(io.BytesIO(member.read()), allow_pickle=False).shape == (78, 2)
+        for name, entry in json.loads(file.read("manifest.json"))["members"].items():
+            assert hashlib.sha256(file.read(f"{name}.npy")).hexdigest() == entry["sha256"]
+
+
+def test_croissant_describes_every_array(saved):
+    with zipfile.ZipFile(io.BytesIO(saved)) as file:
+        document = json.loads(file.read("croissant.json"))
+        arrays = {name for name in file.namelist() if name.endswith(".npy")}
+        assert {entry["contentUrl"] for entry in document["distribution"]} == arrays
+        for entry in document["distribution"]:
+            assert hashlib.sha256(file.read(entry["contentUrl"])).hexdigest() == entry["sha256"]
+    assert document["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+
+
+def test_same_spec_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        lograb.generate_file("karate", tmp_path / name, p=0.6, sigma=0.05, strategy="cluster", clusters=3)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    lograb.generate_file("karate", tmp_path / "c", p=0.6, sigma=0.05, strategy="cluster", clusters=3, seed=1)
+    assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
+
+
+def test_reading_one_patch_reads_only_its_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(manifest, "BLOCK", 4096)
+    for module in (reader, __import__("lograb.archive.writer", fromlist=["x"])):
+        monkeypatch.setattr(module, "BLOCK", 4096)
+    path = tmp_path / "c.lograb"
+    instance = lograb.generate("citation", k=8)
+    instance.save(path)
+    read = []
+    plain = reader.StoredColumn._read
+
+    def counting(self, start, size):
+        read.append(size)
+        return plain(self, start, size)
+
+    monkeypatch.setattr(reader.StoredColumn, "_read", counting)
+    patch = lograb.load(path).patch(1234)
+    assert np.array_equal(patch.members(0), instance.observations.members(1234))
+    assert np.array_equal(patch.block(0), instance.observations.block(1234))
+    assert sum(read) < path.stat().st_size / 10
+
+
+def test_damage_shows_in_the_block_that_is_read_and_only_there(tmp_path, monkeypatch):
+    for module in (reader, __import__("lograb.archive.writer", fromlist=["x"])):
+        monkeypatch.setattr(module, "BLOCK", 1024)
+    path = tmp_path / "c.lograb"
+    lograb.generate("citation", k=8).save(path)
+    data = bytearray(path.read_bytes())
+    with path.open("rb") as file:
+        entry = container.read_directory(file)[0]["observations/vectors.npy"]
+    data[entry.stop - 5] ^= 1
+    path.write_bytes(data)
+    instance = lograb.load(path)
+    assert instance.patch(0).n_patches == 1
+    with pytest.raises(ArchiveError, match="observations/vectors.npy"):
+        instance.patch(instance.n_patches - 1)
+    with pytest.raises(ArchiveError, match="observations/vectors.npy"):
+        _ = instance.observations
+    with pytest.raises(ArchiveError, match="observations/vectors.npy"):
+        verify(path)
+
+
+def test_every_single_flipped_byte_is_noticed(saved, tmp_path):
+    """All bytes of the headers and the directory, and a sample of the data."""
+    path = tmp_path / "x.lograb"
+    positions = set(range(0, len(saved), 97)) | set(range(len(saved) - 4000, len(saved)))
+    path.write_bytes(saved)
+    with path.open("rb") as file:
+        entries = container.read_directory(file)[0]
+    for entry in entries.values():
+        positions |= set(range(entry.offset, entry.start + 2)) | {entry.stop - 1}
+    for position in positions:
+        data = bytearray(saved)
+        data[position] ^= 0x10
+        path.write_bytes(data)
+        with pytest.raises(ArchiveError) as error:
+            verify(path)
+        assert error.value.member
+
+
+def test_flipped_byte_names_its_member(saved, tmp_path):
+    path = tmp_path / "x.lograb"
+    path.write_bytes(saved)
+    with path.open("rb") as file:
+        entries = container.read_directory(file)[0]
+    for name, entry in entries.items():
+        for position in (entry.offset + 14, entry.start, entry.stop - 1):
+            data = bytearray(saved)
+            data[position] ^= 1
+            path.write_bytes(data)
+            with pytest.raises(ArchiveError) as error:
+                verify(path)
+            assert error.value.member == name
+
+
+def test_truncation_names_the_member_that_is_cut(saved, tmp_path):
+    path = tmp_path / "x.lograb"
+    path.write_bytes(saved)
+    with path.open("rb") as file:
+        entries = container.read_directory(file)[0]
+    for name, entry in entries.items():
+        path.write_bytes(saved[: entry.stop - 1])
+        with pytest.raises(ArchiveError, match="cut short") as error:
+            lograb.load(path)
+        assert error.value.member == name
+    for length in (0, 1, 30, len(saved) - 1, len(saved) - 60, len(saved) - 300):
+        path.write_bytes(saved[:length])
+        with pytest.raises(ArchiveError):
+            lograb.load(path)
+
+
+def repack(saved, change):
+    """Change the members of an archive and sign it anew: what a hostile author could write."""
+    with zipfile.ZipFile(io.BytesIO(saved)) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    change(members)
+    out, entries = b"", []
+    for name, data in members.items():
+        entries.append(container.Entry(name, zlib.crc32(data), len(data), len(out)))
+        out += entries[-1].local_header() + data
+    return out + container.directory(entries, hashlib.sha256(members["manifest.json"]).hexdigest())
+
+
+def edit_manifest(change):
+    def edit(members):
+        content = json.loads(members["manifest.json"])
+        change(content)
+        members["manifest.json"] = json.dumps(content).encode()
+
+    return edit
+
+
+def replace_array(name, array):
+    """Swap one array for another, with correct checksums."""
+
+    def edit(members):
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, array, version=(1, 0))
+        data = members[f"{name}.npy"] = buffer.getvalue()
+        content = json.loads(members["manifest.json"])
+        digest = hashlib.sha256(data).hexdigest()
+        content["members"][name] = {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": len(data),
+                                    "sha256": digest, "blocks": [digest]}  # fmt: skip
+        members["manifest.json"] = json.dumps(content).encode()
+
+    return edit
+
+
+def add(name, data=b""):
+    return lambda members: members.update({name: data})
+
+
+HOSTILE = {
+    "future": (edit_manifest(lambda m: m.update(version=2)), "manifest.json.*too new"),
+    "foreign": (edit_manifest(lambda m: m.update(format="other")), "manifest.json"),
+    "bad spec": (edit_manifest(lambda m: m["spec"].update(k=-1)), "manifest.json.*spec.k"),
+    "unknown key": (edit_manifest(lambda m: m.update(run="rm")), "manifest.json"),
+    "bad dtype": (edit_manifest(lambda m: m["members"]["truth/edges"].update(dtype="|O")), "manifest.json"),
+    "bomb": (edit_manifest(lambda m: m["members"]["truth/edges"].update(shape=[10**15, 2])), "truth/edges.npy"),
+    "unlisted": (edit_manifest(lambda m: m["members"].pop("truth/edges")), "truth/edges.npy"),
+    "missing": (lambda m: m.pop("truth/edges.npy"), "truth/edges.npy"),
+    "traversal": (add("../evil.npy"), "evil"),
+    "absolute": (add("/etc/passwd"), "passwd"),
+    "extra": (add("more/things.npy"), "more/things.npy"),
+    "deep json": (add("manifest.json", b"[" * 100_000), "manifest.json"),
+    "not json": (add("manifest.json", b"\xff\xfe"), "manifest.json"),
+    "empty": (lambda m: [m.pop(name) for name in list(m) if name.endswith(".npy")], "npy"),
+    "falling pointer": (replace_array("observations/ptr", np.r_[0, 9, 3, np.full(18, 128)]), "observations/ptr"),
+    "short pointer": (replace_array("observations/ptr", np.arange(5)), "observations"),
+    "negative pointer": (replace_array("graphs/patches", np.array([0, -20])), "graphs/patches"),
+    "no rows": (replace_array("graphs/nodes", np.empty(0, np.int64)), "graphs/nodes"),
+    "float nodes": (replace_array("observations/nodes", np.zeros(128)), "manifest.json"),
+    "two columns": (replace_array("observations/nodes", np.zeros((128, 1), np.int64)), "observations/nodes"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_archives_get_a_clear_error(saved, tmp_path, case):
+    change, pattern = HOSTILE[case]
+    path = tmp_path / "x.lograb"
+    path.write_bytes(repack(saved, change))
+    with pytest.raises(LograbError, match=pattern):
+        _ = verify(path) and lograb.load(path).observations
+
+
+def test_unchanged_repack_is_accepted(saved, tmp_path):
+    path = tmp_path / "x.lograb"
+    path.write_bytes(repack(saved, lambda members: None))
+    assert path.read_bytes() == saved
+    verify(path)
+
+
+def test_compressed_or_foreign_zips_are_refused(saved, tmp_path):
+    path = tmp_path / "x.lograb"
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    with pytest.raises(ArchiveError):
+        lograb.load(path)
+
+
+def mutate(data, rng):
+    """Damage an archive in one of many ways."""
+    data = bytearray(data)
+    kind = rng.integers(7)
+    at, other = rng.integers(len(data), size=2)
+    if kind == 0:
+        data[at] ^= 1 << rng.integers(8)
+    elif kind == 1:
+        del data[at:]
+    elif kind == 2:
+        data[at:at] = rng.bytes(rng.integers(1, 50))
+    elif kind == 3:
+        del data[at : at + rng.integers(1, 200)]
+    elif kind == 4:
+        length = rng.integers(1, 200)
+        data[at : at + length] = data[other : other + length]
+    elif kind == 5:
+        tail = len(data) - rng.integers(1, 3000)
+        data[tail : tail + 8] = struct.pack("<Q", int(rng.integers(2**63)))
+    else:
+        data[at : at + 8] = b"\xff" * 8
+    return bytes(data)
+
+
+def use_everything(path):
+    instance = lograb.load(path)
+    for graph in instance:
+        _ = graph.observations, graph.truth, graph.patch_edges, graph.labels, graph.node_names, graph.co_observed, graph.features
+    instance.summary()
+    verify(path)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_fuzz_mutated_archives_give_only_clean_errors(saved, tmp_path, part):
+    rng = np.random.default_rng(part)
+    path = tmp_path / "x.lograb"
+    refused = 0
+    for _ in range(400):
+        damaged = mutate(saved, rng)
+        path.write_bytes(damaged)
+        try:
+            use_everything(path)
+        except LograbError:
+            refused += 1
+        else:
+            assert damaged == saved
+    assert refused > 380
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_fuzz_resigned_archives_give_only_clean_errors(saved, tmp_path, part):
+    """Content that lies, under correct checksums: it may load, or be refused, never crash."""
+    rng = np.random.default_rng(part)
+    path = tmp_path / "x.lograb"
+    with zipfile.ZipFile(io.BytesIO(saved)) as file:
+        arrays = {n: np.load(io.BytesIO(file.read(n))) for n in file.namelist() if n.endswith(".npy")}
+    refused = 0
+    for _ in range(150):
+        name = list(arrays)[rng.integers(len(arrays))]
+        array = arrays[name].copy()
+        flat = array.reshape(-1)
+        for _ in range(rng.integers(1, 4)):
+            flat[rng.integers(len(flat))] = rng.choice([-1, 0, 1, 2, 33, 34, 255, 10**6])
+        path.write_bytes(repack(saved, replace_array(name.removesuffix(".npy"), array)))
+        try:
+            use_everything(path)
+        except LograbError:
+            refused += 1
+    assert refused > 30
+
+
+def test_no_truth_leaves_out_everything_that_answers_task_1(tmp_path):
+    path = tmp_path / "x.lograb"
+    secret = 987654321987654321
+    lograb.generate_file("karate", path, truth=False, sigma=0.05, seed=secret)
+    instance = lograb.load(path)
+    assert not instance.has_truth
+    assert not [name for name in instance.tables if name.startswith(("truth", "patch_edges"))]
+    assert instance.spec.seed is None
+    assert str(secret).encode() not in path.read_bytes()
+    assert instance.summary()["n_edges"] is None
+    assert instance.labels is not None
+    for part in ("truth", "patch_edges", "co_observed"):
+        with pytest.raises(LograbError, match="without its truth"):
+            getattr(instance, part)
+    again = tmp_path / "y.lograb"
+    instance.save(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def _write_forever(path):
+    with Writer(path) as writer:
+        tables = lograb.generate("karate").tables
+        while True:
+            writer.append(tables)
+
+
+def test_killed_writer_leaves_no_half_file(tmp_path):
+    path = tmp_path / "x.lograb"
+    path.write_bytes(b"before")
+    process = multiprocessing.get_context("spawn").Process(target=_write_forever, args=(path,))
+    process.start()
+    deadline = time.monotonic() + 60
+    while not any(p.stat().st_size > 10**5 for p in tmp_path.glob(".x*/*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert path.read_bytes() == b"before"
+
+
+def test_failed_writer_cleans_up(tmp_path):
+    path = tmp_path / "x.lograb"
+    with pytest.raises(LograbError), Writer(path) as writer:
+        writer.append(lograb.generate("karate").tables)
+        writer.append(lograb.generate("karate", strategy="cluster").tables)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(LograbError, match="folder"):
+        Writer(tmp_path)
+
+
+def test_cut_and_join_are_inverse():
+    many = lograb.generate("molecules", graph=3), lograb.generate("molecules", graph=4)
+    joined = join([dict(i.tables) for i in many])
+    for number, one in enumerate(many):
+        piece = cut(joined, "graph", number, number + 1)
+        assert piece.keys() == one.tables.keys()
+        assert all(np.array_equal(piece[n], one.tables[n], equal_nan=True) for n in piece)
+
+
+def test_every_column_has_a_meaning():
+    assert all(rule.meaning for rule in RULES.values())

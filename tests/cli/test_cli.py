@@ -1,0 +1,128 @@
+"""The command line as a user meets it: outputs, exit codes, one clear line for each mistake."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lograb.cli.listing import CATALOGS
+
+REQUIRED = {"source", "n_nodes", "n_edges", "n_patches", "strategy", "d", "p", "k", "sigma", "gauge", "seed",
+            "patch_sizes", "complete_share", "co_observed_edges", "sha256"}  # fmt: skip
+
+
+def lograb(*arguments, cwd=None):
+    command = [sys.executable, "-c", "from lograb.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def ok(*arguments, cwd=None):
+    done = lograb(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_generate_info_verify(tmp_path):
+    path = tmp_path / "x.lograb"
+    made = json.loads(ok("generate", "karate", "-o", path, "-p", 0.6, "-k", 8, "--sigma", 0.05, "--json").stdout)
+    described = json.loads(ok("info", path, "--json").stdout)
+    assert made.keys() >= REQUIRED
+    assert described.keys() >= REQUIRED
+    assert all(made[key] == described[key] for key in REQUIRED)
+    assert made["n_patches"] == 20
+    assert made["seed"] == 0
+    assert json.loads(ok("verify", path, "--json").stdout)["sha256"] == made["sha256"]
+    assert "n_patches" in ok("info", path).stdout
+    again = tmp_path / "y.lograb"
+    ok("generate", "karate", "-o", again, "-p", 0.6, "-k", 8, "--sigma", 0.05)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_verify_names_the_member_and_exits_1(tmp_path):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"observations/vectors.npy") + 300
+    data[at] ^= 1
+    path.write_bytes(data)
+    done = lograb("verify", path)
+    assert done.returncode == 1
+    assert "observations/vectors.npy" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert lograb("info", path, "--json").returncode in (0, 2)
+
+
+def test_one_graph_of_many_and_no_truth(tmp_path):
+    path = tmp_path / "x.lograb"
+    done = ok("generate", "molecules", "--graph", 3, "--no-truth", "--sigma", 0.1, "--seed", 77, "-o", path, "--json")
+    made = json.loads(done.stdout)
+    assert made["n_graphs"] == 1
+    assert made["n_edges"] is None
+    assert made["seed"] == 77
+    assert "seed" in done.stderr
+    assert json.loads(ok("info", path, "--json").stdout)["seed"] is None
+
+
+def test_own_graph_with_notices_and_custom_patches(tmp_path):
+    (tmp_path / "g.csv").write_text("source,target,weight\nann,bob,1\nbob,ann,2\nbob,bob,1\nbob,eve,1\n")
+    (tmp_path / "p.txt").write_text("ann bob\neve bob\n")
+    done = ok("generate", "g.csv", "--strategy", "custom", "--patches", "p.txt", "-o", "x.lograb", "--json", cwd=tmp_path)
+    made = json.loads(done.stdout)
+    assert (made["n_nodes"], made["n_edges"], made["n_patches"]) == (3, 2, 2)
+    assert "note:" in done.stderr
+    assert made["notices"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["generate", "karat", "-o", "x"], "Did you mean 'karate'"),
+        (["generate", "missing.csv", "-o", "x"], "missing.csv"),
+        (["generate", "karate", "-o", "x", "-k", "0"], "k:"),
+        (["generate", "karate", "-o", "x", "-p", "2"], "p:"),
+        (["generate", "karate", "-o", "x", "--strategy", "cut"], "strategy"),
+        (["generate", "karate", "-o", "no/such/folder/x"], "no/such/folder"),
+        (["generate", "karate", "-o", "x", "--graph", "5"], "graph"),
+        (["generate", "karate"], "-o"),
+        (["info", "missing.lograb"], "missing.lograb"),
+        (["verify", "missing.lograb"], "missing.lograb"),
+        (["list", "cats"], "datasets"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_mistakes_exit_2_and_touch_nothing(tmp_path, arguments, message):
+    done = lograb(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", CATALOGS)
+def test_list(kind):
+    rows = json.loads(ok("list", kind, "--json").stdout)
+    assert all(row["name"] for row in rows)
+    assert rows[0]["name"] in ok("list", kind).stdout
+
+
+def test_list_everything():
+    assert json.loads(ok("list", "--json").stdout).keys() == CATALOGS.keys()
+    text = ok("list").stdout
+    assert "citation-170k" in text
+    assert "MIT" in text
+    assert "built in" in text
+
+
+def test_demo(tmp_path):
+    done = ok("demo", cwd=tmp_path)
+    assert "membership" in done.stdout
+    assert "ceiling" in done.stdout
+    page = (tmp_path / "lograb-demo.html").read_text()
+    assert "heat-kernel" in page
+    assert "http" not in page  # it must open without a network
+
+
+def test_version():
+    assert ok("--version").stdout.startswith("lograb ")

@@ -1,0 +1,225 @@
+"""Spectra checked by what defines them: L U = U Λ, orthonormality, and independence of any basis."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import graphs
+
+from lograb.observations import embedding, observe
+from lograb.observations.gauge import choose_basis, orthonormalise, rotate
+from lograb.observations.laplacian import Laplacians
+from lograb.observations.spectra import largest
+from lograb.patches import decompose, induced_edges
+from lograb.types import Graph, InstanceSpec, Patches
+
+
+def share(graph, patches=None, **parameters):
+    spec = InstanceSpec(**parameters)
+    patches = patches or decompose(graph, spec, np.random.default_rng(0))
+    return observe(
+        patches, induced_edges(patches, graph), spec, np.random.default_rng(1), np.random.default_rng(2)
+    )
+
+
+def laplacian(graph, nodes):
+    """The textbook matrix of one patch, zero rows for isolated nodes."""
+    inner = graph.adjacency[nodes][:, nodes].toarray().astype(float)
+    degree = inner.sum(axis=1)
+    scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    return np.diag((degree > 0).astype(float)) - scale[:, None] * inner * scale
+
+
+def star(leaves):
+    return Graph.from_edges("star", leaves + 1, [(0, i) for i in range(1, leaves + 1)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs(), st.integers(1, 9), st.integers(0, 2), st.sampled_from(["sign", "none"]))
+def test_columns_are_eigenvectors_of_the_patch_laplacian(graph, k, d, gauge):
+    seen = share(graph, d=d, k=k, gauge=gauge)
+    for i in range(seen.n_patches):
+        matrix = laplacian(graph, seen.members(i))
+        spectrum = np.linalg.eigvalsh(matrix)
+        vectors, values = seen.block(i), seen.spectrum(i)
+        assert vectors.shape[1] == min(k, len(matrix))
+        assert np.allclose(values, spectrum[: len(values)], atol=1e-10)
+        assert np.allclose(matrix @ vectors, vectors * values, atol=1e-10)
+        assert np.allclose(vectors.T @ vectors, np.eye(len(values)), atol=1e-10)
+        if len(values) == len(matrix):
+            assert np.isnan(seen.next_values[i])
+        else:
+            assert np.isclose(seen.next_values[i], spectrum[len(values)], atol=1e-10)
+
+
+@settings(deadline=None, max_examples=30)
+@given(graphs(), st.integers(1, 9))
+def test_rotation_keeps_the_span_and_nothing_else(graph, k):
+    signs, rotated = share(graph, k=k, gauge="sign"), share(graph, k=k, gauge="rotation")
+    for i in range(signs.n_patches):
+        block, spectrum = rotated.block(i), np.linalg.eigvalsh(laplacian(graph, signs.members(i)))
+        rank = block.shape[1]
+        assert np.allclose(block.T @ block, np.eye(rank), atol=1e-10)
+        if rank == len(spectrum) or spectrum[rank] - spectrum[rank - 1] > 1e-6:
+            expected = signs.block(i) @ signs.block(i).T
+            assert np.allclose(block @ block.T, expected, atol=1e-9)
+
+
+def test_known_spectra():
+    seen = share(star(6), d=1, p=1.0, k=32)
+    assert np.allclose(seen.spectrum(0), [0, 1, 1, 1, 1, 1, 2], atol=1e-12)
+    clique = Graph.from_edges("clique", 5, [(i, j) for i in range(5) for j in range(i)])
+    assert np.allclose(share(clique, k=32).spectrum(0), [0] + [1.25] * 4, atol=1e-12)
+    alone = Graph.from_edges("alone", 2, np.empty((0, 2)))
+    seen = share(alone, k=3)
+    assert seen.sizes.tolist() == [1, 1]
+    assert seen.values.tolist() == [0, 0]
+    assert np.allclose(np.abs(seen.vectors), 1)
+
+
+def test_disconnected_patch_has_one_zero_per_component():
+    graph = Graph.from_edges("two", 6, [(0, 1), (2, 3), (3, 4)])
+    seen = share(graph, Patches.from_lists(6, [range(6)]), strategy="custom", k=6)
+    assert (seen.spectrum(0) < 1e-12).sum() == 3  # two components and the isolated node
+
+
+def random_rotation_inside(values, vectors, rng):
+    """Another orthonormal eigenbasis of the same matrix: what another LAPACK might return."""
+    turned = vectors.copy()
+    for value in np.unique(values.round(8)):
+        same = np.flatnonzero(np.abs(values - value) < 1e-7)
+        turn, _ = np.linalg.qr(rng.standard_normal((len(same), len(same))))
+        turned[:, same] = vectors[:, same] @ turn
+    return turned
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs(), st.integers(1, 12), st.integers(0, 9))
+def test_published_basis_does_not_depend_on_the_solvers_basis(graph, k, seed):
+    rng = np.random.default_rng(seed)
+    values, vectors = np.linalg.eigh(laplacian(graph, np.arange(graph.n_nodes)))
+    other = random_rotation_inside(values, vectors, rng)
+    reference = rng.standard_normal((1, graph.n_nodes, min(k, graph.n_nodes)))
+    chosen = [choose_basis(values[None], basis[None], reference) for basis in (vectors, other)]
+    assert np.allclose(*chosen, atol=1e-8)
+    assert np.allclose(*(rotate(basis, reference[:, ::-1]) for basis in chosen), atol=1e-7)
+
+
+def test_published_basis_is_uniform_inside_a_repeated_eigenvalue():
+    """A star's leaves are alike: whatever is published must treat them alike, on average."""
+    values, vectors = np.linalg.eigh(laplacian(star(5), np.arange(6)))
+    reference = np.random.default_rng(0).standard_normal((4000, 6, 2))
+    stack = np.broadcast_to(vectors, (4000, 6, 6))
+    chosen = choose_basis(np.broadcast_to(values, (4000, 6)), stack, reference)[:, :, 1]
+    assert np.abs(chosen.mean(axis=0)).max() < 0.05
+    assert np.allclose((chosen**2).mean(axis=0), [0] + [0.2] * 5, atol=0.02)
+
+
+def test_orthonormalise_is_the_qr_with_positive_diagonal():
+    columns = np.random.default_rng(0).standard_normal((3, 7, 4))
+    q = orthonormalise(columns)
+    r = q.swapaxes(1, 2) @ columns
+    assert np.allclose(np.tril(r, -1), 0, atol=1e-12)
+    assert (np.diagonal(r, axis1=1, axis2=2) > 0).all()
+
+
+def test_gauge_none_is_the_same_for_every_seed_and_positive_first():
+    graph = star(5)
+    spec = InstanceSpec(gauge="none", k=3)
+    patches = decompose(graph, spec, np.random.default_rng(0))
+    edges = induced_edges(patches, graph)
+    one, two = (observe(patches, edges, spec, np.random.default_rng(s), np.random.default_rng(s)) for s in (1, 2))
+    assert np.array_equal(one.vectors, two.vectors)
+    assert (one.block(0)[:, 0] > 0).all()
+
+
+def test_noise_has_the_stated_size_and_spares_the_eigenvalues():
+    graph = Graph.from_edges("ring", 900, [(i, (i + 1) % 900) for i in range(900)])
+    clean, noisy = share(graph, d=2, k=4), share(graph, d=2, k=4, sigma=0.1)
+    difference = noisy.vectors - clean.vectors
+    assert abs(difference.std() - 0.1) < 0.003
+    assert abs(difference.mean()) < 0.003
+    assert np.array_equal(noisy.values, clean.values)
+
+
+def test_withheld_eigenvalues_are_absent():
+    seen = share(star(4), eigenvalues=False)
+    assert seen.values is None
+    assert seen.next_values is None
+
+
+def hub(q, triangles=0, pairs=0, random_edges=0):
+    """An ego network of q nodes with the given structure among the neighbours."""
+    edges = [(0, i) for i in range(1, q)]
+    for i in range(triangles):
+        a = 1 + 3 * i
+        edges += [(a, a + 1), (a + 1, a + 2), (a, a + 2)]
+    edges += [(1 + 2 * i, 2 + 2 * i) for i in range(pairs)]
+    edges += np.random.default_rng(0).integers(1, q, (random_edges, 2)).tolist()
+    return Graph.from_edges("hub", q, edges)
+
+
+HUBS = [
+    {}, {"triangles": 30}, {"triangles": 200}, {"pairs": 3}, {"pairs": 150},
+    {"random_edges": 300}, {"random_edges": 3000},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("structure", HUBS)
+def test_sparse_solver_finds_what_the_dense_one_finds(structure):
+    graph = hub(700, **structure)
+    matrix = np.eye(700) - laplacian(graph, np.arange(700))
+    values, vectors = largest(sp.csr_array(matrix), 33)
+    assert np.allclose(values, np.linalg.eigvalsh(matrix)[::-1][:33], atol=1e-9)
+    assert np.allclose(matrix @ vectors, vectors * values, atol=1e-9)
+    assert np.allclose(vectors.T @ vectors, np.eye(33), atol=1e-9)
+
+
+def test_plain_lanczos_would_miss_multiplicities():
+    """The reason for deflation: if this ever fails, the deflation loop could be dropped."""
+    graph = hub(1500, triangles=30)
+    matrix = sp.csr_array(np.eye(1500) - laplacian(graph, np.arange(1500)))
+    start = np.random.default_rng(1).standard_normal(1500)
+    found = sp.linalg.eigsh(matrix, k=33, which="LA", v0=start, return_eigenvectors=False)
+    assert found.min() < -0.3
+    values, _ = largest(matrix, 33)
+    assert values.min() > -1e-9
+
+
+def test_solver_falls_back_to_dense_when_lanczos_gives_up(monkeypatch):
+    def give_up(*_, **__):
+        raise sp.linalg.ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
+
+    monkeypatch.setattr(sp.linalg, "eigsh", give_up)
+    matrix = sp.csr_array(np.diag(np.linspace(-1, 1, 50)))
+    assert np.allclose(largest(matrix, 3)[0], np.linspace(-1, 1, 50)[::-1][:3])
+
+
+@pytest.mark.parametrize("gauge", ["sign", "rotation", "none"])
+def test_large_patches_take_the_sparse_path_and_agree(monkeypatch, gauge):
+    graph = hub(300, random_edges=900)
+    dense = share(graph, Patches.from_lists(300, [range(300)]), strategy="custom", k=8, gauge=gauge)
+    monkeypatch.setattr(embedding, "DENSE_LIMIT", 50)
+    sparse = share(graph, Patches.from_lists(300, [range(300)]), strategy="custom", k=8, gauge=gauge)
+    assert np.allclose(dense.values, sparse.values, atol=1e-9)
+    assert np.allclose(dense.next_values, sparse.next_values, atol=1e-9)
+    assert np.allclose(dense.vectors, sparse.vectors, atol=1e-6)
+
+
+def test_results_do_not_depend_on_stacks_or_threads(monkeypatch):
+    graph = Graph.from_edges("g", 400, nx.gnm_random_graph(400, 1200, seed=1).edges)
+    plain = share(graph, d=2, sigma=0.1)
+    monkeypatch.setattr(embedding, "STACK_BYTES", 1)
+    monkeypatch.setattr(embedding, "THREADS_PAY", 0)
+    assert np.allclose(share(graph, d=2, sigma=0.1).vectors, plain.vectors, atol=1e-9)
+
+
+def test_stacks_cover_every_small_patch_once():
+    graph = Graph.from_edges("g", 60, nx.gnm_random_graph(60, 90, seed=1).edges)
+    patches = decompose(graph, InstanceSpec(), np.random.default_rng(0))
+    laplacians = Laplacians.of(patches, induced_edges(patches, graph))
+    found = np.concatenate([which for which, _ in laplacians.stacks(5, 1 << 20)])
+    assert sorted(found) == np.flatnonzero(patches.sizes <= 5).tolist()
+    assert np.allclose(laplacians.sparse(7).toarray(), np.eye(patches.sizes[7]) - laplacian(graph, patches[7]))

@@ -1,0 +1,135 @@
+"""Patches checked against networkx and by their defining properties."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.strategies import graphs
+
+from lograb.errors import LograbError
+from lograb.patches import decompose, induced_edges, overlap, read_node_lists
+from lograb.patches.catalog import select
+from lograb.types import Graph, InstanceSpec
+
+specs = st.builds(
+    InstanceSpec,
+    strategy=st.sampled_from(["d-hop", "cluster", "random"]),
+    d=st.integers(0, 3),
+    p=st.floats(0.05, 1.0),
+)
+
+
+def as_networkx(graph):
+    other = nx.empty_graph(graph.n_nodes)
+    other.add_edges_from(graph.edges.tolist())
+    return other
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs(), st.integers(0, 3))
+def test_balls_are_the_nodes_within_d_hops(graph, radius):
+    patches = decompose(graph, InstanceSpec(d=radius), np.random.default_rng(0))
+    other = as_networkx(graph)
+    assert patches.centres.tolist() == list(range(graph.n_nodes))
+    for i in range(len(patches)):
+        assert patches[i].tolist() == sorted(nx.ego_graph(other, i, radius=radius))
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs(), specs, st.integers(0, 5))
+def test_every_strategy_keeps_its_promises(graph, spec, seed):
+    patches = decompose(graph, spec, np.random.default_rng(seed))
+    n_observed = min(graph.n_nodes, max(1, round(spec.p * graph.n_nodes)))
+    again = decompose(graph, spec, np.random.default_rng(seed))
+    assert np.array_equal(patches.nodes, again.nodes)
+    if spec.strategy == "cluster":
+        cores = patches.nodes[patches.core]
+        assert len(np.unique(cores)) == len(cores) == n_observed  # disjoint, and nobody is left out
+        assert np.isin(patches.nodes, cores).all()  # the halo stays among the observed nodes
+    else:
+        expected = n_observed if spec.strategy == "d-hop" else max(1, round(n_observed / 2))
+        assert len(patches) == len(np.unique(patches.centres)) == expected
+        assert all(patches.centres[i] in patches[i] for i in range(len(patches)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs(), specs)
+def test_halo_is_d_hops_in_the_observed_subgraph(graph, spec):
+    spec = InstanceSpec(strategy="cluster", d=spec.d, p=spec.p, clusters=3)
+    patches = decompose(graph, spec, np.random.default_rng(1))
+    observed = as_networkx(graph).subgraph(np.unique(patches.nodes).tolist())
+    for i in range(len(patches)):
+        core = patches[i][patches.core[patches.ptr[i] : patches.ptr[i + 1]]].tolist()
+        reach = set().union(*(nx.ego_graph(observed, v, radius=spec.d) for v in core))
+        assert set(patches[i].tolist()) == reach
+
+
+@settings(deadline=None, max_examples=80)
+@given(graphs(), specs, st.sampled_from([1, 7, 1 << 22]))
+def test_induced_edges_are_those_of_the_subgraphs(graph, spec, chunk):
+    patches = decompose(graph, spec, np.random.default_rng(2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overlap, "CHUNK", chunk)
+        edges = induced_edges(patches, graph)
+    seen = set()
+    for i in range(len(patches)):
+        ends = patches.nodes[edges.ends[edges.ptr[i] : edges.ptr[i + 1]]]
+        expected = sorted(tuple(sorted(e)) for e in as_networkx(graph).subgraph(patches[i].tolist()).edges)
+        assert [tuple(e) for e in ends.tolist()] == expected
+        seen |= set(expected)
+    assert edges.co_observed.tolist() == [tuple(e) in seen for e in graph.edges.tolist()]
+
+
+def test_coverage_is_rounded_and_never_empty():
+    assert len(select(2708, 0.6, np.random.default_rng(0))) == 1625
+    assert len(select(3, 0.01, np.random.default_rng(0))) == 1
+
+
+def test_cluster_default_is_about_one_per_fifty_nodes():
+    graph = Graph.from_edges("ring", 1000, [(i, (i + 1) % 1000) for i in range(1000)])
+    patches = decompose(graph, InstanceSpec(strategy="cluster"), np.random.default_rng(0))
+    assert len(patches) == 20
+    assert patches.core.sum() == 1000
+    assert len(patches.nodes) > 1000
+
+
+@pytest.fixture
+def named():
+    return Graph.from_edges("g", 3, [(0, 1), (1, 2)], node_names=("ann", "bob", "eve"))
+
+
+def test_custom_patches_by_name(named, tmp_path):
+    (tmp_path / "p.txt").write_text("# clients\nbob, ann\n\neve bob bob\n")
+    (tmp_path / "p.json").write_text('[["bob", "ann"], ["eve", "bob", "bob"]]')
+    spec = InstanceSpec(strategy="custom")
+    for name in ("p.txt", "p.json"):
+        patches = decompose(named, spec, np.random.default_rng(0), read_node_lists(tmp_path / name))
+        assert [patches[i].tolist() for i in range(2)] == [[0, 1], [1, 2]]
+    half = InstanceSpec(strategy="custom", p=0.5)
+    assert len(decompose(named, half, np.random.default_rng(0), [["ann"], ["bob"], ["eve"], ["ann"]])) == 2
+
+
+@pytest.mark.parametrize("lists", [[["zoe"]], [[]], [], [["0"]]])
+def test_custom_patches_refused(named, lists):
+    with pytest.raises(LograbError):
+        decompose(named, InstanceSpec(strategy="custom"), np.random.default_rng(0), lists)
+
+
+def test_node_lists_and_custom_belong_together(named):
+    with pytest.raises(LograbError, match="no node lists"):
+        decompose(named, InstanceSpec(strategy="custom"), np.random.default_rng(0))
+    with pytest.raises(LograbError, match="strategy 'd-hop'"):
+        decompose(named, InstanceSpec(), np.random.default_rng(0), [["ann"]])
+
+
+@pytest.mark.parametrize("text", ["[1, 2", "[1, 2]", "{}"])
+def test_bad_json_lists(tmp_path, text):
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(LograbError):
+        read_node_lists(tmp_path / "p.json")
+
+
+def test_too_many_seed_nodes(named):
+    with pytest.raises(LograbError, match="3 observed nodes"):
+        decompose(named, InstanceSpec(strategy="random", seed_nodes=9), np.random.default_rng(0))

@@ -1,0 +1,54 @@
+"""The rules that keep the house a house."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "lograb"
+FORBIDDEN = {
+    "attacks": ("lograb.graphs", "lograb.patches", "lograb.instance", "lograb.tasks", "lograb.pipeline",
+                "lograb.archive", "lograb.observations", "lograb.metrics", "lograb.learning"),
+    "metrics": ("lograb.graphs", "lograb.attacks", "lograb.tasks", "lograb.instance"),
+    "graphs": ("lograb.patches", "lograb.observations", "lograb.attacks", "lograb.instance"),
+    "patches": ("lograb.observations", "lograb.attacks", "lograb.instance", "lograb.graphs"),
+    "observations": ("lograb.attacks", "lograb.instance", "lograb.graphs", "lograb.tasks"),
+}  # fmt: skip
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_rooms_import_only_what_they_may(room):
+    files = list((SOURCE / room).rglob("*.py"))
+    assert files
+    for path in files:
+        for module in imports(path):
+            assert not module.startswith(FORBIDDEN[room]), f"{path.name} imports {module}"
+            assert module != "lograb", f"{path.name} imports the whole package"
+
+
+def test_the_rule_can_fail(tmp_path):
+    (tmp_path / "x.py").write_text("from lograb.graphs import load_graph\n")
+    assert any(module.startswith("lograb.graphs") for module in imports(tmp_path / "x.py"))
+
+
+def test_torch_lives_in_learning_and_in_the_tensor_dataset_only():
+    for path in SOURCE.rglob("*.py"):
+        if "learning" not in path.parts and path.name != "lrgb.py":
+            runtime = [m for m in imports(path) if m.split(".")[0] in ("torch", "torch_geometric")]
+            assert not runtime or "TYPE_CHECKING" in path.read_text(), path
+
+
+def test_help_needs_no_numerical_library():
+    code = "import sys, lograb.cli; print([m for m in ('numpy', 'scipy', 'torch', 'pymetis') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -1,0 +1,127 @@
+"""From a source to an instance, as a user of the Python API sees it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import lograb
+from lograb.errors import LograbError
+
+
+def test_seed_decides_everything():
+    one, two, other = (lograb.generate("karate", p=0.5, sigma=0.1, seed=s).observations for s in (1, 1, 2))
+    assert np.array_equal(one.vectors, two.vectors)
+    assert not np.array_equal(one.centres, other.centres)
+
+
+def test_parameters_draw_from_streams_of_their_own():
+    """Adding noise must not change which nodes are observed, nor the gauge."""
+    clean, noisy = (lograb.generate("karate", p=0.5, sigma=s).observations for s in (0.0, 1e-9))
+    assert np.array_equal(clean.nodes, noisy.nodes)
+    assert np.allclose(clean.vectors, noisy.vectors, atol=1e-7)
+
+
+def test_one_graph_of_many_is_the_same_alone_and_in_company(tmp_path):
+    path = tmp_path / "m.lograb"
+    lograb.generate_file("molecules", path, p=0.6, sigma=0.05)
+    together = lograb.load(path)
+    alone = lograb.generate("molecules", graph=17, p=0.6, sigma=0.05)
+    assert len(together) == 1000
+    assert np.array_equal(together[17].observations.vectors, alone.observations.vectors)
+    assert np.array_equal(together[17].truth.edges, alone.truth.edges)
+    assert np.array_equal(together[17].features, alone.features)
+    with pytest.raises(LograbError, match="1000 graphs"):
+        _ = together.observations
+    first = sum(together[i].n_patches for i in range(17))
+    assert np.array_equal(together.patch(first).block(0), alone.observations.block(0))
+    assert together.patch(first).n_nodes == alone.n_nodes
+
+
+def test_streaming_memory_does_not_grow_with_the_number_of_graphs(tmp_path):
+    import tracemalloc
+
+    peaks = []
+    for count in (20, 400):
+        graphs = iter([lograb.load_graph("molecules", graph=i % 20) for i in range(20)] * (count // 20))
+        with lograb.pipeline.archive.Writer(tmp_path / "x") as writer:
+            tracemalloc.start()
+            for number, graph in enumerate(graphs):
+                spec = lograb.InstanceSpec()
+                writer.append(lograb.pipeline.fragment(graph, spec, np.random.SeedSequence(0, spawn_key=(number,))))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + 200_000
+
+
+def test_custom_patches_and_names_survive(tmp_path):
+    (tmp_path / "g.csv").write_text("source,target\nann,bob\nbob,eve\n")
+    instance = lograb.generate(tmp_path / "g.csv", strategy="custom", patches=[["ann", "bob"], ["eve", "bob"]])
+    path = tmp_path / "x.lograb"
+    instance.save(path)
+    loaded = lograb.load(path)
+    assert loaded.node_names == ("ann", "bob", "eve")
+    assert loaded.origin.source == "g.csv"
+    assert str(tmp_path).encode() not in path.read_bytes()
+    assert loaded.observations.n_patches == 2
+
+
+def test_features_channel_shows_observed_nodes_only():
+    instance = lograb.generate("citation", p=0.01)
+    seen = instance.observe(features=True)
+    hidden = np.setdiff1d(np.arange(seen.n_nodes), seen.nodes)
+    assert instance.observations.features is None
+    assert len(hidden)
+    assert seen.features[hidden].nnz == 0
+    assert abs(seen.features[seen.nodes] - instance.features[seen.nodes]).nnz == 0
+
+
+def test_sources_as_python_objects():
+    ring = sp.csr_array(np.roll(np.eye(6), 1, axis=1))
+    assert lograb.generate(ring, k=3).truth.n_edges == 6
+    assert lograb.generate(lograb.load_graph("karate"), k=3).truth.n_edges == 78
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"k": 0}, "k: .*got 0"),
+        ({"gauge": "both"}, "gauge"),
+        ({"clusters": 3}, "clusters belongs"),
+        ({"seed": None}, "seed"),
+        ({"strategy": "custom"}, "needs node lists"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(LograbError, match=message):
+        lograb.generate("karate", **parameters)
+
+
+def test_co_observed_edges_at_full_coverage_are_all_edges():
+    instance = lograb.generate("karate", d=1, p=1.0)
+    assert instance.co_observed.all()
+    ptr, ends = instance.patch_edges
+    seen = instance.observations
+    nodes = seen.nodes[ends + np.repeat(seen.ptr[:-1], np.diff(ptr))[:, None]]
+    assert np.array_equal(np.unique(nodes, axis=0), instance.truth.edges)
+
+
+def test_to_pyg(tmp_path):
+    torch = pytest.importorskip("torch")
+    instance = lograb.generate("citation", p=0.02, k=6, sigma=0.05)
+    listed = instance.to_pyg()
+    seen = instance.observations
+    assert len(listed) == seen.n_patches
+    for i, data in enumerate(listed):
+        data.validate()
+        nodes = seen.members(i)
+        assert data.n_id.tolist() == nodes.tolist()
+        assert data.x.shape == (len(nodes), 1433)
+        assert data.spectral.shape == (len(nodes), 6)
+        assert np.allclose(data.spectral[:, : seen.ranks[i]].numpy(), seen.block(i), atol=1e-6)
+        assert data.y.tolist() == instance.labels[nodes].tolist()
+        assert data.n_id[data.centre] == seen.centres[i]
+        inner = instance.truth.adjacency[nodes][:, nodes]
+        assert data.edge_index.shape == (2, inner.nnz)
+        assert all(inner[a, b] for a, b in data.edge_index.T.tolist())
+    assert lograb.generate("karate").to_pyg()[0].x.shape[1] == 0
+    assert listed[0].x.dtype == torch.float32
