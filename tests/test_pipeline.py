@@ -46,8 +46,8 @@ def test_streaming_memory_does_not_grow_with_the_number_of_graphs(tmp_path):
         with lograb.pipeline.archive.Writer(tmp_path / "x") as writer:
             tracemalloc.start()
             for number, graph in enumerate(graphs):
-                spec = lograb.InstanceSpec()
-                writer.append(lograb.pipeline.fragment(graph, spec, np.random.SeedSequence(0, spawn_key=(number,))))
+                seed = np.random.SeedSequence(0, spawn_key=(number,))
+                writer.append(lograb.pipeline.fragment(graph, lograb.InstanceSpec(), seed))
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0] + 200_000

@@ -28,7 +28,8 @@ def test_graph_refuses_what_is_not_a_simple_undirected_graph():
 
 @pytest.mark.parametrize(
     ("nodes", "ptr"),
-    [([0, 1], [0, 1]), ([0, 1], [1, 2]), ([0, 1], [0, 2, 1]), ([1, 0], [0, 2]), ([1, 1], [0, 2]), ([0, 5], [0, 2])],
+    [([0, 1], [0, 1]), ([0, 1], [1, 2]), ([0, 1], [0, 2, 1]), ([1, 0], [0, 2]), ([1, 1], [0, 2]),
+     ([0, 5], [0, 2])],
 )
 def test_ragged_lists_must_rise_and_stay_in_range(nodes, ptr):
     with pytest.raises(LograbError):
@@ -76,7 +77,8 @@ def test_observations_refuse_what_does_not_fit(changes):
 
 @pytest.mark.parametrize(
     ("edges", "scores"),
-    [([[1, 0]], [1.0]), ([[0, 0]], [1.0]), ([[0, 1], [0, 1]], [1.0, 1.0]), ([[0, 3]], [1.0]), ([[0, 1]], [np.nan])],
+    [([[1, 0]], [1.0]), ([[0, 0]], [1.0]), ([[0, 1], [0, 1]], [1.0, 1.0]),
+     ([[0, 3]], [1.0]), ([[0, 1]], [np.nan])],
 )
 def test_reconstruction_refuses_bad_edges(edges, scores):
     with pytest.raises(LograbError):

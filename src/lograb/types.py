@@ -75,6 +75,7 @@ class Graph:
         if self.adjacency.shape != (n, n) or n == 0:
             raise LograbError(f"graph '{self.name}' needs a square adjacency with at least one node, "
                               f"got shape {self.adjacency.shape}")
+        self.adjacency.sort_indices()
         if self.adjacency.diagonal().any() or (self.adjacency != self.adjacency.T).nnz:
             raise LograbError(f"the adjacency of graph '{self.name}' must be symmetric with an empty "
                               "diagonal: build it with Graph.from_edges")
@@ -116,9 +117,9 @@ class Graph:
     @property
     def edges(self) -> Ints:
         """Unique edges (u, w) with u < w in lexicographic order, shape (n_edges, 2)."""
-        upper = sp.triu(self.adjacency, k=1, format="coo")
-        pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
-        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        rows = np.repeat(np.arange(self.n_nodes), np.diff(self.adjacency.indptr))
+        upper = self.adjacency.indices > rows
+        return np.stack([rows[upper], self.adjacency.indices[upper]], axis=1).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

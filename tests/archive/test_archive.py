@@ -293,7 +293,8 @@ def mutate(data, rng):
 def use_everything(path):
     instance = lograb.load(path)
     for graph in instance:
-        _ = graph.observations, graph.truth, graph.patch_edges, graph.labels, graph.node_names, graph.co_observed, graph.features
+        parts = ("observations", "truth", "patch_edges", "labels", "node_names", "co_observed", "features")
+        _ = [getattr(graph, part) for part in parts]
     instance.summary()
     verify(path)
 

@@ -55,7 +55,8 @@ def test_verify_names_the_member_and_exits_1(tmp_path):
 
 def test_one_graph_of_many_and_no_truth(tmp_path):
     path = tmp_path / "x.lograb"
-    done = ok("generate", "molecules", "--graph", 3, "--no-truth", "--sigma", 0.1, "--seed", 77, "-o", path, "--json")
+    options = ("--graph", 3, "--no-truth", "--sigma", 0.1, "--seed", 77, "-o", path, "--json")
+    done = ok("generate", "molecules", *options)
     made = json.loads(done.stdout)
     assert made["n_graphs"] == 1
     assert made["n_edges"] is None
@@ -67,7 +68,8 @@ def test_one_graph_of_many_and_no_truth(tmp_path):
 def test_own_graph_with_notices_and_custom_patches(tmp_path):
     (tmp_path / "g.csv").write_text("source,target,weight\nann,bob,1\nbob,ann,2\nbob,bob,1\nbob,eve,1\n")
     (tmp_path / "p.txt").write_text("ann bob\neve bob\n")
-    done = ok("generate", "g.csv", "--strategy", "custom", "--patches", "p.txt", "-o", "x.lograb", "--json", cwd=tmp_path)
+    options = ("--strategy", "custom", "--patches", "p.txt", "-o", "x.lograb", "--json")
+    done = ok("generate", "g.csv", *options, cwd=tmp_path)
     made = json.loads(done.stdout)
     assert (made["n_nodes"], made["n_edges"], made["n_patches"]) == (3, 2, 2)
     assert "note:" in done.stderr

@@ -26,7 +26,7 @@ NAMES = {
     "plain": [str(i) for i in range(12)],
     "gaps": [str(7 * i - 20) for i in range(12)],
     "huge": [str(10**18 * 9 + i) for i in range(12)],
-    "words": ["ann", "bob", "007", "7", "ünï", "o'hara", "x-1", "3.5", "nan", "+4", "e", "日本"],
+    "words": ["ann", "bob", "007", "7a", "ünï", "o'hara", "x-1", "3.5", "nan", "+4", "e", "日本"],
     "blanks": ["ann lee", "bob", "c d e", "f", "g", "h i", "j", "k", "l", "m n", "o", "p"],
 }
 QUOTED_NAMES = ['say "hi"', "a,b", "c;d", "e\tf", "g", "h"]
@@ -247,6 +247,8 @@ def test_headers(tmp_path: Path) -> None:
 
     assert edges("source,target\na,b\n") == simple([("a", "b")])
     assert edges("who,whom\n1,2\n3,4\n") == simple([("1", "2"), ("3", "4")])
+    assert edges("ann,bob\n7\n") == simple([("ann", "bob")])
+    assert edges("ann,bob\n7,eve\n") == simple([("ann", "bob"), ("7", "eve")])
     assert edges("ann,bob\nbob,eve\n") == simple([("ann", "bob"), ("bob", "eve")])
     # Known words that occur again are names.
     assert edges("u,v\nv,w\n") == simple([("u", "v"), ("v", "w")])

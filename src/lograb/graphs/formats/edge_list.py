@@ -179,7 +179,9 @@ def _starts_with_header(table: _Table) -> bool:
     others = set(islice(table.names, 2, None)) - {None}
     if all(re.sub(r"[\W_]", "", name.lower()) in _HEADER_WORDS for name in (first, second)):
         return others.isdisjoint((first, second))
-    return bool(others) and all(is_whole_number(name) for name in others if name is not None)
+    # A lone node below is no evidence: it takes another edge, between numbers, to make names a header.
+    has_edges = any(name is not None for name in islice(table.second, 1, None))
+    return has_edges and all(is_whole_number(name) for name in others if name is not None)
 
 
 def _check(table: _Table, delimiter: str) -> int:
