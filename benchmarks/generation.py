@@ -63,7 +63,7 @@ def against_the_plain_loop(graph: Graph) -> None:
         lapack = seconds(bare_lapack(graph, d), 3)
         with threadpool_limits(1):  # kinder to the loop: small problems on many threads crawl
             loop = seconds(lambda d=d: plain_loop(graph, d), 1 if d == 2 else 2)
-        print(f"{graph.name} d={d} p=1 k=32: ours {ours:.3f} s, plain loop {loop:.2f} s = {loop / ours:.1f} x ours, "
+        print(f"{graph.name} d={d} p=1 k=32: ours {ours:.3f} s, plain loop {loop:.2f} s = {loop / ours:.1f} x, "
               f"bare LAPACK on one core {lapack:.3f} s: ours is {ours / lapack:.1f} x that")  # fmt: skip
 
 

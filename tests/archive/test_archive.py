@@ -44,7 +44,7 @@ def saved(tmp_path_factory):
     return path.read_bytes()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(graphs(), st.sampled_from(["d-hop", "cluster", "random"]), st.integers(1, 6), st.booleans())
 def test_round_trip(tmp_path_factory, graph, strategy, k, eigenvalues):
     path = tmp_path_factory.mktemp("archive") / "g.lograb"

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lograb.errors import LograbError
@@ -29,7 +29,6 @@ def simple(pairs) -> set[tuple[int, int]]:
 
 
 @given(PAIRS, st.sampled_from([nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]), st.permutations(range(8)))
-@settings(deadline=None)
 def test_networkx_in_its_own_node_order(pairs, kind, order) -> None:
     source = kind()
     source.add_nodes_from(f"n{i}" for i in order)
@@ -69,7 +68,6 @@ def test_networkx_weights_are_dropped_with_a_notice() -> None:
 
 @given(PAIRS, st.sampled_from([np.array, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_array, sp.dok_array]),
        st.sampled_from([1, 2.5, True]), st.booleans())
-@settings(deadline=None)
 def test_matrices(pairs, kind, value, symmetric) -> None:
     dense = np.zeros((8, 8), dtype=type(value))
     for u, w in pairs:
@@ -92,7 +90,6 @@ def test_a_stored_zero_is_no_edge() -> None:
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_pyg_like_objects(pairs) -> None:
     data = SimpleNamespace(edge_index=np.array(pairs, dtype=np.int64).reshape(-1, 2).T, num_nodes=8,
                            x=np.eye(8, dtype=np.float32), y=np.arange(8), edge_attr=None)

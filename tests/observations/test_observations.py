@@ -36,7 +36,7 @@ def star(leaves):
     return Graph.from_edges("star", leaves + 1, [(0, i) for i in range(1, leaves + 1)])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs(), st.integers(1, 9), st.integers(0, 2), st.sampled_from(["sign", "none"]))
 def test_columns_are_eigenvectors_of_the_patch_laplacian(graph, k, d, gauge):
     seen = share(graph, d=d, k=k, gauge=gauge)
@@ -54,7 +54,7 @@ def test_columns_are_eigenvectors_of_the_patch_laplacian(graph, k, d, gauge):
             assert np.isclose(seen.next_values[i], spectrum[len(values)], atol=1e-10)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(graphs(), st.integers(1, 9))
 def test_rotation_keeps_the_span_and_nothing_else(graph, k):
     signs, rotated = share(graph, k=k, gauge="sign"), share(graph, k=k, gauge="rotation")
@@ -95,7 +95,7 @@ def random_rotation_inside(values, vectors, rng):
     return turned
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs(), st.integers(1, 12), st.integers(0, 9))
 def test_published_basis_does_not_depend_on_the_solvers_basis(graph, k, seed):
     rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ def as_networkx(graph):
     return other
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs(), st.integers(0, 3))
 def test_balls_are_the_nodes_within_d_hops(graph, radius):
     patches = decompose(graph, InstanceSpec(d=radius), np.random.default_rng(0))
@@ -36,7 +36,7 @@ def test_balls_are_the_nodes_within_d_hops(graph, radius):
         assert patches[i].tolist() == sorted(nx.ego_graph(other, i, radius=radius))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs(), specs, st.integers(0, 5))
 def test_every_strategy_keeps_its_promises(graph, spec, seed):
     patches = decompose(graph, spec, np.random.default_rng(seed))
@@ -53,7 +53,7 @@ def test_every_strategy_keeps_its_promises(graph, spec, seed):
         assert all(patches.centres[i] in patches[i] for i in range(len(patches)))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(graphs(), specs)
 def test_halo_is_d_hops_in_the_observed_subgraph(graph, spec):
     spec = InstanceSpec(strategy="cluster", d=spec.d, p=spec.p, clusters=3)
@@ -65,7 +65,7 @@ def test_halo_is_d_hops_in_the_observed_subgraph(graph, spec):
         assert set(patches[i].tolist()) == reach
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(graphs(), specs, st.sampled_from([1, 7, 1 << 22]))
 def test_induced_edges_are_those_of_the_subgraphs(graph, spec, chunk):
     patches = decompose(graph, spec, np.random.default_rng(2))
