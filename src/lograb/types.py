@@ -285,7 +285,7 @@ class Observations:
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """An attack's answer: edges with a score each, strongest claim first only if sorted so.
+    """An attack's answer: the edges it claims, and how sure it is of each pair it judged.
 
     Attributes
     ----------
@@ -296,6 +296,12 @@ class Reconstruction:
         Larger is surer; a probability where the method gives one.
     nodes : int64 array
         The nodes the attack claims to have recovered, increasing.
+    judged : int64 array, shape (n_judged, 2), optional
+        All pairs that got a score, claimed or not, for ranking metrics; pairs that share a patch
+        but are not listed count as least likely. By default the claimed edges only.
+    judged_scores : float64 array, shape (n_judged,), optional
+    islands : int64 array, shape (n_nodes,), optional
+        For attacks that assemble patches: the island each node belongs to, -1 for none.
     diagnostics : dict
         Whatever the method wants to tell; JSON-ready.
     """
@@ -304,21 +310,32 @@ class Reconstruction:
     edges: Ints
     scores: Floats
     nodes: Ints
+    judged: Ints | None = None
+    judged_scores: Floats | None = None
+    islands: Ints | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.edges.ndim != 2 or self.edges.shape[1] != 2 or self.scores.shape != (len(self.edges),):
-            raise LograbError("a reconstruction needs (n, 2) edges and one score each")
-        if len(self.edges):
-            if self.edges.min() < 0 or self.edges.max() >= self.n_nodes:
-                raise LograbError(f"reconstructed edges must join nodes 0 .. {self.n_nodes - 1}")
-            if (self.edges[:, 0] >= self.edges[:, 1]).any():
-                raise LograbError("reconstructed edges must be pairs (u, w) with u < w")
-            keys = self.edges[:, 0] * self.n_nodes + self.edges[:, 1]
-            if len(np.unique(keys)) != len(keys):
-                raise LograbError("a reconstruction must not list a pair twice")
-        if np.isnan(self.scores).any():
-            raise LograbError("edge scores must be numbers")
+        self._check_pairs("edges", self.edges, self.scores)
+        if (self.judged is None) != (self.judged_scores is None):
+            raise LograbError("judged pairs and their scores belong together")
+        if self.judged is not None and self.judged_scores is not None:
+            self._check_pairs("judged pairs", self.judged, self.judged_scores)
+        if self.islands is not None and self.islands.shape != (self.n_nodes,):
+            raise LograbError(f"{self.n_nodes} nodes need as many island numbers, got {len(self.islands)}")
+
+    def _check_pairs(self, what: str, pairs: Ints, scores: Floats) -> None:
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or scores.shape != (len(pairs),):
+            raise LograbError(f"a reconstruction needs (n, 2) {what} and one score each")
+        if np.isnan(scores).any():
+            raise LograbError(f"the scores of {what} must be numbers")
+        if not len(pairs):
+            return
+        if pairs.min() < 0 or pairs.max() >= self.n_nodes or (pairs[:, 0] >= pairs[:, 1]).any():
+            raise LograbError(f"{what} must be pairs (u, w) with 0 <= u < w < {self.n_nodes}")
+        keys = np.sort(pairs[:, 0] * self.n_nodes + pairs[:, 1])
+        if (keys[1:] == keys[:-1]).any():
+            raise LograbError(f"a reconstruction must not list a pair of its {what} twice")
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,10 @@ def membership(seen: Observations, rng: np.random.Generator) -> Reconstruction:
         centres = np.repeat(seen.centres, seen.sizes)
         pairs = np.stack([np.minimum(centres, seen.nodes), np.maximum(centres, seen.nodes)], axis=1)
         pairs = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
-        return Reconstruction(seen.n_nodes, pairs, np.ones(len(pairs)), nodes, {"rule": "centre-member"})
+        return Reconstruction(seen.n_nodes, pairs, np.ones(len(pairs)), nodes,
+                              diagnostics={"rule": "centre-member"})
     pairs, scores = _closest_companions(seen)
-    return Reconstruction(seen.n_nodes, pairs, scores, nodes, {"rule": "co-occurrence"})
+    return Reconstruction(seen.n_nodes, pairs, scores, nodes, diagnostics={"rule": "co-occurrence"})
 
 
 def _closest_companions(seen: Observations) -> tuple[np.ndarray, np.ndarray]:

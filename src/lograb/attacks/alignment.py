@@ -1,0 +1,133 @@
+"""Overlaps between patches, and orthogonal maps that carry one patch's coordinates to another's.
+
+Everything here works on many pairs of patches at once: flat arrays with pointers, grouped by size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from lograb.types import Floats, Ints, Observations, pointer
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """Pairs of patches that share nodes.
+
+    Attributes
+    ----------
+    first, second : int64 arrays, shape (n_pairs,)
+        Patch numbers, first < second.
+    ptr : int64 array, shape (n_pairs + 1,)
+        Where the shared nodes of each pair start.
+    in_first, in_second : int64 arrays, shape (n_shared,)
+        Shared nodes as positions in ``Observations.nodes``, in the first and in the second patch.
+    """
+
+    first: Ints
+    second: Ints
+    ptr: Ints
+    in_first: Ints
+    in_second: Ints
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of nodes each pair shares."""
+        return np.diff(self.ptr)
+
+
+def membership_matrix(seen: Observations, which: Ints | None = None) -> sp.csr_array:
+    """Mark members, shape (n_patches, n_nodes); rows of patches outside `which` are empty."""
+    sizes = seen.sizes
+    owner = np.repeat(np.arange(seen.n_patches), sizes)
+    kept = np.ones(len(owner), dtype=bool) if which is None else np.isin(owner, which)
+    shape = (seen.n_patches, seen.n_nodes)
+    return sp.csr_array((np.ones(kept.sum(), dtype=np.int32), (owner[kept], seen.nodes[kept])), shape=shape)
+
+
+def find_overlaps(seen: Observations, at_least: int, which: Ints | None = None) -> Overlaps:
+    """List all pairs of patches (among `which`) that share `at_least` nodes, by (first, second)."""
+    inside = membership_matrix(seen, which)
+    shared = sp.triu(inside @ inside.T, k=1, format="coo")
+    kept = shared.data >= at_least
+    first, second = shared.row[kept].astype(np.int64), shared.col[kept].astype(np.int64)
+    order = np.lexsort((second, first))
+    return locate_overlaps(seen, first[order], second[order])
+
+
+def locate_overlaps(seen: Observations, first: Ints, second: Ints) -> Overlaps:
+    """Find the shared nodes of given pairs of patches."""
+    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
+    keys = owner * seen.n_nodes + seen.nodes  # increasing
+    smaller = np.where(seen.sizes[first] <= seen.sizes[second], first, second)
+    larger = first + second - smaller
+    lengths = seen.sizes[smaller]
+    starts = pointer(lengths)
+    here = np.arange(starts[-1]) + np.repeat(seen.ptr[smaller] - starts[:-1], lengths)
+    wanted = np.repeat(larger, lengths) * seen.n_nodes + seen.nodes[here]
+    there = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    hit = keys[there] == wanted if len(keys) else np.zeros(0, dtype=bool)
+    pair = np.repeat(np.arange(len(first)), lengths)[hit]
+    here, there = here[hit], there[hit]
+    swapped = (smaller != first)[pair]
+    in_first, in_second = np.where(swapped, there, here), np.where(swapped, here, there)
+    return Overlaps(first, second, pointer(np.bincount(pair, minlength=len(first))), in_first, in_second)
+
+
+def padded_coordinates(seen: Observations, vectors: Floats, dim: int) -> Floats:
+    """Lay ragged embeddings out as one row per entry, zero columns beyond a patch's rank.
+
+    Parameters
+    ----------
+    vectors : float array, flat like ``Observations.vectors``
+    dim : int
+        Number of columns; further ones are dropped.
+
+    Returns
+    -------
+    float array, shape (n_entries, dim)
+    """
+    ranks = np.repeat(seen.ranks, seen.sizes)
+    row_ptr = pointer(ranks)
+    column = np.arange(row_ptr[-1]) - np.repeat(row_ptr[:-1], ranks)
+    row = np.repeat(np.arange(len(ranks)), ranks)
+    out = np.zeros((len(ranks), dim))
+    kept = column < dim
+    out[row[kept], column[kept]] = vectors[kept]
+    return out
+
+
+def procrustes(cross: Floats) -> Floats:
+    """Find the orthogonal Q that minimises ‖A - B Q‖ for each pair, from its cross product BᵀA.
+
+    With the singular value decomposition BᵀA = U Σ Vᵀ the answer is Q = U Vᵀ, in O(k).
+
+    Parameters
+    ----------
+    cross : float array, shape (n, k, k)
+    """
+    left, _, right = np.linalg.svd(cross)
+    return np.asarray(left @ right)
+
+
+def cross_products(coordinates: Floats, overlaps: Overlaps) -> Floats:
+    """Compute BᵀA of every pair, A the shared rows in the first patch, B in the second.
+
+    Pairs are stacked by overlap size, so that the work is in batched matrix products.
+    """
+    k = coordinates.shape[1]
+    out = np.zeros((len(overlaps), k, k))
+    for size in np.unique(overlaps.sizes):
+        which = np.flatnonzero(overlaps.sizes == size)
+        for start in range(0, len(which), 4096):
+            part = which[start : start + 4096]
+            rows = overlaps.ptr[part][:, None] + np.arange(size)
+            a, b = coordinates[overlaps.in_first[rows]], coordinates[overlaps.in_second[rows]]
+            out[part] = b.swapaxes(1, 2) @ a
+    return out

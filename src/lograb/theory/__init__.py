@@ -1,0 +1,1 @@
+"""The paper's bounds and certificates as functions."""
