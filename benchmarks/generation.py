@@ -44,7 +44,7 @@ def bare_lapack(graph: Graph, d: int) -> Callable[[], None]:
     """Prepare the eigenproblems alone, stacked by size, with nothing around them."""
     from lograb.observations.laplacian import Laplacians
     from lograb.patches import decompose, induced_edges
-    from lograb.types import InstanceSpec
+    from lograb.spec import InstanceSpec
 
     patches = decompose(graph, InstanceSpec(d=d), np.random.default_rng(0))
     stacks = [s for _, s in Laplacians.of(patches, induced_edges(patches, graph)).stacks(10**9, 1 << 26)]
@@ -99,7 +99,8 @@ def growth() -> None:
 def cut_and_observe(graph: Graph, lists: list[np.ndarray]) -> None:
     from lograb.observations import observe
     from lograb.patches import induced_edges
-    from lograb.types import InstanceSpec, Patches
+    from lograb.spec import InstanceSpec
+    from lograb.types import Patches
 
     patches = Patches.from_lists(graph.n_nodes, lists)
     rng = np.random.default_rng(0)

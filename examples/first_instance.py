@@ -1,4 +1,4 @@
-"""Fragment a graph, look at one patch, save, verify, load."""
+"""Fragment a graph, read a patch off its spectrum, save, verify, load."""
 
 import tempfile
 from pathlib import Path
@@ -20,4 +20,5 @@ print(f"patch {i}: {seen.sizes[i]} nodes, {(np.triu(similarity, 1) > 1e-9).sum()
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "karate.lograb"
     print("SHA-256", instance.save(path))
+    lograb.verify(path)
     print("patch 3 has the members", lograb.load(path).patch(3).members(0))

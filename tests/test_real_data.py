@@ -3,7 +3,8 @@
 import pytest
 
 import lograb
-from lograb.archive import container, verify
+from lograb import verify
+from lograb.archive import container
 from lograb.errors import ArchiveError
 
 CASES = {

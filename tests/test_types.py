@@ -3,7 +3,9 @@ import pytest
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.types import Graph, InstanceSpec, Observations, Patches, Protocol, Reconstruction, check_ragged
+from lograb.ragged import check_ragged
+from lograb.spec import InstanceSpec, Protocol
+from lograb.types import Graph, Observations, Patches, Reconstruction
 
 
 def test_from_edges_merges_directions_and_repetitions_and_drops_loops():
@@ -18,6 +20,12 @@ def test_graph_refuses_what_is_not_a_simple_undirected_graph():
         Graph("g", sp.csr_array(np.array([[0, 1], [0, 0]], dtype=bool)))
     with pytest.raises(LograbError, match="symmetric"):
         Graph("g", sp.csr_array(np.eye(2, dtype=bool)))
+    for adjacency in (np.zeros((2, 2)), sp.coo_array((2, 2), dtype=bool), sp.csr_array((2, 2))):
+        with pytest.raises(LograbError, match="boolean CSR"):
+            Graph("g", adjacency)
+    for labels in (np.array([0.5, 1.0]), np.array([-2, 0]), np.array([[2], [0]])):
+        with pytest.raises(LograbError, match="labels"):
+            Graph.from_edges("g", 2, [(0, 1)], labels=labels)
     with pytest.raises(LograbError, match="nodes 0 .. 1"):
         Graph.from_edges("g", 2, [(0, 2)])
     with pytest.raises(LograbError, match="rows of labels"):

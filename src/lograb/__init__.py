@@ -25,6 +25,7 @@ _HOME = {
     "generate": "lograb.pipeline",
     "generate_file": "lograb.pipeline",
     "load": "lograb.pipeline",
+    "verify": "lograb.pipeline",
     "load_graph": "lograb.graphs",
     "load_graphs": "lograb.graphs",
     "Instance": "lograb.instance",
@@ -32,8 +33,7 @@ _HOME = {
     "Patches": "lograb.types",
     "Observations": "lograb.types",
     "Reconstruction": "lograb.types",
-    "InstanceSpec": "lograb.types",
-    "Score": "lograb.types",
+    "InstanceSpec": "lograb.spec",
     "LograbError": "lograb.errors",
     "ArchiveError": "lograb.errors",
 }
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from lograb.errors import ArchiveError, LograbError
     from lograb.graphs import load_graph, load_graphs
     from lograb.instance import Instance
-    from lograb.pipeline import generate, generate_file, load
-    from lograb.types import Graph, InstanceSpec, Observations, Patches, Reconstruction, Score
+    from lograb.pipeline import generate, generate_file, load, verify
+    from lograb.spec import InstanceSpec
+    from lograb.types import Graph, Observations, Patches, Reconstruction
 
 __all__ = [
     "ArchiveError",
@@ -54,12 +55,12 @@ __all__ = [
     "Observations",
     "Patches",
     "Reconstruction",
-    "Score",
     "generate",
     "generate_file",
     "load",
     "load_graph",
     "load_graphs",
+    "verify",
 ]
 
 

@@ -1,7 +1,8 @@
 """The errors that a user can cause, and the one rule for their texts.
 
-Every message states the rule, the value received and the remedy. The command line turns each of
-them into one line on stderr and exit code 2 (``lograb verify`` turns an `ArchiveError` into 1).
+Every message states the rule, and the value received and the remedy where they help. The command
+line turns each of them into one line on stderr and exit code 2 (``lograb verify`` turns an
+`ArchiveError` into 1).
 """
 
 from __future__ import annotations
@@ -20,15 +21,13 @@ class ArchiveError(LograbError):
     def __init__(self, member: str, problem: str) -> None:
         super().__init__(f"{member}: {problem}")
         self.member = member
-        self.problem = problem
 
 
 class MissingExtraError(LograbError):
     """A feature that needs an optional dependency."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra '{extra}': pip install 'lograb[{extra}]'")
-        self.extra = extra
+        super().__init__(f"{what} needs the extra '{extra}': install lograb as with pip install '.[{extra}]'")
 
 
 def unknown_name(kind: str, name: str, choices: Iterable[str]) -> LograbError:

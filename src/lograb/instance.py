@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,9 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import POINTERS, Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
-from lograb.types import Graph, InstanceSpec, Ints, Matrix, Observations, Origin, pointer
+from lograb.ragged import pointer
+from lograb.spec import InstanceSpec, Origin
+from lograb.types import Graph, Ints, Matrix, Observations
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -33,12 +36,12 @@ class Instance:
     ----------
     manifest : Manifest
     tables : Tables
-        The columns, in memory or in a file.
+        The columns behind all parts, in memory or in a file (see `lograb.archive.tables`).
     """
 
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
         self.manifest = manifest
-        self._tables = tables
+        self.tables = tables
 
     @property
     def spec(self) -> InstanceSpec:
@@ -55,21 +58,17 @@ class Instance:
         """Name of the graph or dataset."""
         return self.manifest.name
 
-    @property
-    def tables(self) -> Tables:
-        """The columns behind all parts (see `lograb.archive.tables`)."""
-        return self._tables
-
     def __len__(self) -> int:
-        return int(self._tables["graphs/nodes"].shape[0]) - 1
+        return int(self.tables["graphs/nodes"].shape[0]) - 1
 
     def __getitem__(self, i: int) -> Instance:
-        if not 0 <= i < len(self):
+        if not -len(self) <= i < len(self):
             raise IndexError(f"graph {i} of an instance with {len(self)} graphs")
+        i %= len(self)
         if len(self) == 1:
             return self
         manifest = self.manifest.model_copy(update={"name": f"{self.name}/{i}"})
-        return Instance(manifest, cut(self._tables, "graph", i, i + 1))
+        return Instance(manifest, cut(self.tables, "graph", i, i + 1))
 
     def __iter__(self) -> Iterator[Instance]:
         return (self[i] for i in range(len(self)))
@@ -82,20 +81,23 @@ class Instance:
     @property
     def n_nodes(self) -> int:
         """Number of nodes, over all graphs."""
-        return int(self._tables["graphs/nodes"][len(self) : len(self) + 1][0])
+        return self._total("graphs/nodes")
 
     @property
     def n_patches(self) -> int:
         """Number of patches, over all graphs."""
-        return int(self._tables["graphs/patches"][len(self) : len(self) + 1][0])
+        return self._total("graphs/patches")
+
+    def _total(self, pointer_column: str) -> int:
+        return int(self.tables[pointer_column][len(self) : len(self) + 1][0])
 
     def _whole(self, column: str) -> Any:
         """Read a column of a single-graph instance, or None where there is none."""
         if len(self) != 1:
             raise LograbError(f"'{self.name}' holds {len(self)} graphs: take one, instance[i], or iterate")
-        if column not in self._tables:
+        if column not in self.tables:
             return None
-        content = self._tables[column][0 : self._tables[column].shape[0]]
+        content = self.tables[column][0 : self.tables[column].shape[0]]
         if column in POINTERS and (np.diff(content) < 0).any():
             raise ArchiveError(f"{column}.npy", "is not a rising pointer")
         return content
@@ -106,16 +108,16 @@ class Instance:
             raise IndexError(f"patch {i} of an instance with {self.n_patches} patches")
         graph = 0
         if len(self) > 1:
-            patches = np.asarray(self._tables["graphs/patches"][0 : len(self) + 1])
+            patches = np.asarray(self.tables["graphs/patches"][0 : len(self) + 1])
             graph = int(np.searchsorted(patches, i, side="right")) - 1
-        first, last = self._tables["graphs/nodes"][graph : graph + 2]
-        columns = {n: c for n, c in self._tables.items() if n.startswith("observations/")}
+        first, last = self.tables["graphs/nodes"][graph : graph + 2]
+        columns = {n: c for n, c in self.tables.items() if n.startswith("observations/")}
         return _observations(self.spec, int(last - first), cut(columns, "patch", i, i + 1))
 
     @cached_property
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
-        columns = {n: self._whole(n) for n in self._tables if n.startswith("observations/")}
+        columns = {n: self._whole(n) for n in self.tables if n.startswith("observations/")}
         return _observations(self.spec, self.n_nodes, columns)
 
     def observe(self, *, features: bool = False) -> Observations:
@@ -129,15 +131,14 @@ class Instance:
         mask[seen.nodes] = 1.0
         shown = (sp.diags_array(mask) @ self.features if sp.issparse(self.features)
                  else self.features * mask[:, None])  # fmt: skip
-        return Observations(seen.protocol, seen.n_nodes, seen.nodes, seen.ptr, seen.ranks, seen.vectors,
-                            seen.values, seen.next_values, seen.centres, shown)  # fmt: skip
+        return replace(seen, features=shown)
 
     @cached_property
     def features(self) -> Matrix | None:
         """Node features, dense or CSR, shape (n_nodes, n_features); None where there are none."""
-        if "features/dense" in self._tables:
+        if "features/dense" in self.tables:
             return self._whole("features/dense")
-        if "features/ptr" not in self._tables:
+        if "features/ptr" not in self.tables:
             return None
         weights, columns, ptr = (self._whole(f"features/{name}") for name in ("weights", "columns", "ptr"))
         width = self.manifest.n_features
@@ -172,14 +173,14 @@ class Instance:
     @property
     def patch_edges(self) -> tuple[Ints, Ints]:
         """The induced subgraphs (Task 2's input): pointer and endpoints inside each patch."""
-        if "patch_edges/ptr" not in self._tables:
+        if "patch_edges/ptr" not in self.tables:
             raise LograbError(f"the instance '{self.name}' was saved without its truth, patch edges included")
         return self._whole("patch_edges/ptr"), self._whole("patch_edges/ends")
 
     @property
     def has_truth(self) -> bool:
         """Whether the true edges are there."""
-        return "truth/edges" in self._tables
+        return "truth/edges" in self.tables
 
     @cached_property
     def truth(self) -> Graph:
@@ -208,17 +209,17 @@ class Instance:
         """
         with Writer(path, truth=truth) as writer:
             for i in range(len(self)):
-                writer.append(cut(self._tables, "graph", i, i + 1))
+                writer.append(cut(self.tables, "graph", i, i + 1))
             return writer.finish(self.manifest)
 
     def summary(self) -> dict[str, Any]:
         """Describe the instance in numbers, ready for JSON; None for what was left out."""
         spec, m = self.spec, self.n_patches
-        sizes = np.diff(self._tables["observations/ptr"][0 : m + 1])
-        ranks = np.diff(self._tables["observations/value_ptr"][0 : m + 1])
+        sizes = np.diff(self.tables["observations/ptr"][0 : m + 1])
+        ranks = np.diff(self.tables["observations/value_ptr"][0 : m + 1])
         n_edges = co_observed = None
         if self.has_truth:
-            flags = self._tables["truth/co_observed"]
+            flags = self.tables["truth/co_observed"]
             n_edges, co_observed = flags.shape[0], int(flags[0 : flags.shape[0]].sum())
         return {
             "source": self.origin.source,
@@ -247,8 +248,13 @@ def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> 
     """Build observations from their columns, each under its name in the tables."""
     get = {name.removeprefix("observations/"): column for name, column in columns.items()}
     ranks = np.diff(get["value_ptr"])
-    seen = Observations(spec.protocol, n_nodes, get["nodes"], get["ptr"], ranks, get["vectors"],
-                        get.get("values"), get.get("next_values"), get.get("centres"))
+    try:
+        seen = Observations(spec.protocol, n_nodes, get["nodes"], get["ptr"], ranks, get["vectors"],
+                            get.get("values"), get.get("next_values"), get.get("centres"))
+    except ArchiveError:
+        raise
+    except LograbError as error:
+        raise ArchiveError("observations", str(error)) from None
     if not np.array_equal(get["vector_ptr"], pointer(ranks * seen.sizes)):
         raise ArchiveError("observations/vector_ptr.npy", "does not follow from the patches' sizes and ranks")
     return seen

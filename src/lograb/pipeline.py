@@ -6,27 +6,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import ValidationError
 
 from lograb import archive
 from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, canonical, join
+from lograb.consistency import check_graph
 from lograb.errors import LograbError
 from lograb.graphs import count_graphs, load_graph, load_graphs
+from lograb.graphs.fetch import Progress
 from lograb.instance import Instance
 from lograb.observations import observe
 from lograb.patches import PatchEdges, decompose, induced_edges, read_node_lists
-from lograb.types import Graph, InstanceSpec, Observations, Patches, pointer
+from lograb.ragged import pointer
+from lograb.spec import InstanceSpec
+from lograb.types import Graph, Observations, Patches
 
 NodeLists = Iterable[Iterable[object]]
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much is done, and how much there is (0 if unknown)."""
 
 
 def generate(
@@ -34,6 +36,7 @@ def generate(
     *,
     graph: int | None = None,
     patches: NodeLists | str | Path | None = None,
+    header: bool | None = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Instance:
@@ -46,6 +49,8 @@ def generate(
         Which graph of a dataset that holds many; all of them by default.
     patches : node lists, or a file of them
         For ``strategy="custom"``.
+    header : bool, optional
+        For an edge list: whether its first line is a header; None to find out.
     progress : callable, optional
     **parameters
         The fields of `InstanceSpec`: strategy, d, p, k, sigma, gauge, seed, clusters, seed_nodes,
@@ -58,9 +63,9 @@ def generate(
     >>> instance.observations.n_patches
     20
     """
-    manifest, pieces = _plan(source, graph, patches, progress, parameters)
+    manifest, pieces = _plan(source, graph, patches, header, progress, parameters)
     tables = list(pieces)
-    return Instance(manifest(), join(tables) if len(tables) > 1 else tables[0])
+    return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 
 
 def generate_file(
@@ -70,6 +75,7 @@ def generate_file(
     truth: bool = True,
     graph: int | None = None,
     patches: NodeLists | str | Path | None = None,
+    header: bool | None = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> str:
@@ -77,11 +83,15 @@ def generate_file(
 
     Returns the SHA-256 of the file. With ``truth=False`` whatever would answer Task 1 is left out.
     """
-    manifest, pieces = _plan(source, graph, patches, progress, parameters)
-    with archive.Writer(path, truth=truth) as writer:
+    for name, given in (("source", source), ("patches", patches)):
+        if isinstance(given, str | Path) and Path(path).exists() and Path(given).exists():
+            if Path(path).samefile(given):
+                raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
+    with archive.Writer(path, truth=truth) as writer:  # first, so that a bad path fails before work starts
+        manifest, pieces = _plan(source, graph, patches, header, progress, parameters)
         for tables in pieces:
             writer.append(tables)
-        return writer.finish(manifest())
+        return writer.finish(manifest)
 
 
 def load(path: str | Path) -> Instance:
@@ -89,57 +99,66 @@ def load(path: str | Path) -> Instance:
     return Instance(*archive.read(path))
 
 
+def verify(path: str | Path) -> Manifest:
+    """Check every byte of an instance's file, and that its parts fit each other.
+
+    Raises
+    ------
+    ArchiveError
+        Naming the first member that does not hold.
+    """
+    manifest = archive.verify(path)
+    for graph in load(path):
+        check_graph(graph)
+    return manifest
+
+
 def _plan(
     source: Any,
     graph: int | None,
     patches: NodeLists | str | Path | None,
+    header: bool | None,
     progress: Progress | None,
     parameters: dict[str, Any],
-) -> tuple[Callable[[], Manifest], Iterator[dict[str, Array]]]:
-    """Check everything that can be checked before work starts; then make the tables lazily.
-
-    The manifest is a function because its origin is known only once the first graph is loaded.
-    """
-    spec = make_spec(**parameters)
+) -> tuple[Manifest, Iterator[dict[str, Array]]]:
+    """Check everything that can be checked before work starts; then make the tables lazily."""
+    spec = InstanceSpec.of(**parameters)
     if spec.seed is None:
         raise LograbError("generating an instance needs a seed")
-    seed = spec.seed
     lists = read_node_lists(patches) if isinstance(patches, str | Path) else patches
     lists = None if lists is None else [list(item) for item in lists]
-    many = graph is None and count_graphs(source) > 1
-    if many and lists is not None:
+    total = count_graphs(source) if graph is None else 1
+    if total > 1 and lists is not None:
         raise LograbError("the strategy 'custom' cuts one graph: choose it with graph=I (--graph I)")
-    graphs = enumerate(load_graphs(source)) if many else iter([(graph or 0, load_graph(source, graph=graph))])
-    total = count_graphs(source) if many else 1
-    seen: list[Graph] = []
-
-    def pieces() -> Iterator[dict[str, Array]]:
-        for done, (number, item) in enumerate(graphs):
-            if not seen:
-                seen.append(item)
-            if progress is not None:
-                progress("graphs", done, total)
-            yield fragment(item, spec, np.random.SeedSequence(seed, spawn_key=(number,)), lists)
-
-    def manifest() -> Manifest:
-        first = seen[0]
-        width = 0 if first.features is None else first.features.shape[1]
-        name = first.origin.source if many else first.name
-        return Manifest(name=name, spec=spec, origin=first.origin, notices=first.notices, n_features=width)
-
-    return manifest, pieces()
+    if total > 1:
+        graphs = load_graphs(source, progress=progress)
+    else:
+        graphs = iter([load_graph(source, graph=graph, header=header, progress=progress)])
+    first = next(graphs)
+    manifest = Manifest(
+        name=first.origin.source if total > 1 else first.name,
+        spec=spec,
+        origin=first.origin,
+        notices=first.notices,
+        n_features=0 if first.features is None else first.features.shape[1],
+    )
+    numbered = enumerate(chain([first], graphs), start=graph or 0)
+    return manifest, _fragment_all(numbered, spec, spec.seed, lists, total, progress)
 
 
-def make_spec(**parameters: Any) -> InstanceSpec:
-    """Validate parameters; an error names the parameter, the rule and the value received."""
-    try:
-        return InstanceSpec(**parameters)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if not name:
-            raise LograbError(first["msg"].removeprefix("Value error, ")) from None
-        raise LograbError(f"{name}: {first['msg']}, got {first['input']!r}") from None
+def _fragment_all(
+    numbered: Iterable[tuple[int, Graph]],
+    spec: InstanceSpec,
+    seed: int,
+    node_lists: NodeLists | None,
+    total: int,
+    progress: Progress | None,
+) -> Iterator[dict[str, Array]]:
+    """Fragment graph after graph; each draws from a stream of its own, whatever its company."""
+    for done, (number, graph) in enumerate(numbered):
+        if progress is not None:
+            progress("fragmenting", done, total if total > 1 else None)
+        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), node_lists)
 
 
 def fragment(
@@ -171,7 +190,7 @@ def _lay_out(graph: Graph, patches: Patches, edges: PatchEdges, seen: Observatio
         "observations/centres": seen.centres,
         "fragments/core": patches.core,
         "patch_edges/ptr": edges.ptr,
-        "patch_edges/ends": edges.ends - np.repeat(patches.ptr[:-1], np.diff(edges.ptr))[:, None],
+        "patch_edges/ends": edges.entries - np.repeat(patches.ptr[:-1], np.diff(edges.ptr))[:, None],
         "truth/ptr": np.array([0, graph.n_edges]),
         "truth/edges": graph.edges,
         "truth/co_observed": edges.co_observed,

@@ -9,42 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lograb.errors import LograbError
+from lograb.ragged import Ints as Ints
+from lograb.ragged import check_ragged, pointer
+from lograb.spec import Origin, Protocol
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static types
 
-StrategyName = Literal["d-hop", "cluster", "random", "custom"]
-GaugeName = Literal["sign", "rotation", "none"]
-STRATEGIES: tuple[str, ...] = get_args(StrategyName)
-GAUGES: tuple[str, ...] = get_args(GaugeName)
 
 
-class Origin(BaseModel):
-    """Where a graph came from: enough to fetch the same bytes again."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
-    """Catalog name, file name (never its folder), or the name a user gave."""
-    kind: Literal["built-in", "public", "file", "memory"] = "memory"
-    revision: str = ""
-    sha256: str = ""
-    """Checksum of what was read: the SHA-256 of the file, or of the list of file checksums."""
-    licence: str = ""
-    url: str = ""
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A simple undirected graph: the truth that a benchmark instance hides.
 
@@ -72,19 +54,35 @@ class Graph:
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]
+        if not sp.issparse(self.adjacency) or self.adjacency.format != "csr" or self.adjacency.dtype != bool:
+            raise LograbError(f"graph '{self.name}' needs a boolean CSR adjacency: build it with Graph.from_edges")
         if self.adjacency.shape != (n, n) or n == 0:
             raise LograbError(f"graph '{self.name}' needs a square adjacency with at least one node, "
                               f"got shape {self.adjacency.shape}")
-        self.adjacency.sort_indices()
+        if not self.adjacency.has_sorted_indices or not self.adjacency.data.all():
+            raise LograbError(f"the adjacency of graph '{self.name}' must be sorted and without stored zeros: "
+                              "build it with Graph.from_edges")
         if self.adjacency.diagonal().any() or (self.adjacency != self.adjacency.T).nnz:
             raise LograbError(f"the adjacency of graph '{self.name}' must be symmetric with an empty "
                               "diagonal: build it with Graph.from_edges")
         for what, value in (("features", self.features), ("labels", self.labels)):
             if value is not None and value.shape[0] != n:
                 raise LograbError(f"graph '{self.name}' has {n} nodes but {value.shape[0]} rows of {what}")
+        if self.labels is not None and not self._labels_fit():
+            raise LograbError(f"the labels of graph '{self.name}' must be integers from -1 on, one per node, or "
+                              "an indicator matrix of 0 and 1")
         if self.node_names is not None and len(set(self.node_names)) != n:
             raise LograbError(f"graph '{self.name}' needs {n} distinct node names, "
                               f"got {len(set(self.node_names))}")
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"
+
+    def _labels_fit(self) -> bool:
+        labels = np.asarray(self.labels)
+        if labels.ndim == 1:
+            return labels.dtype.kind in "iu" and (len(labels) == 0 or int(labels.min()) >= -1)
+        return labels.ndim == 2 and bool(np.isin(labels, (0, 1)).all())
 
     @classmethod
     def from_edges(cls, name: str, n_nodes: int, edges: npt.ArrayLike, **rest: Any) -> Graph:
@@ -122,7 +120,7 @@ class Graph:
         return np.stack([rows[upper], self.adjacency.indices[upper]], axis=1).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Patches:
     """Overlapping node sets that cover (part of) one graph.
 
@@ -159,6 +157,9 @@ class Patches:
         nodes = np.concatenate([np.empty(0, np.int64), *sets])
         return cls(n_nodes, nodes, pointer([len(item) for item in sets]), **rest)
 
+    def __repr__(self) -> str:
+        return f"<Patches: {self.n_patches} of {self.n_nodes} nodes>"
+
     def __len__(self) -> int:
         return self.n_patches
 
@@ -176,20 +177,7 @@ class Patches:
         return np.diff(self.ptr)
 
 
-class Protocol(BaseModel):
-    """What everybody, the eavesdropper included, knows about how the patches were shared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    strategy: StrategyName = "d-hop"
-    d: int = Field(1, ge=0, le=64)
-    k: int = Field(32, ge=1)
-    gauge: GaugeName = "sign"
-    sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
-    """Standard deviation of the noise; None when it is not announced."""
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Observations:
     """What the eavesdropper sees of one graph, and all that an attack may use.
 
@@ -267,17 +255,27 @@ class Observations:
         """True where a patch shows its whole spectrum (rank equals size)."""
         return np.equal(self.ranks, self.sizes)
 
+    def __repr__(self) -> str:
+        return f"<Observations: {self.n_patches} patches of {self.n_nodes} nodes, {self.protocol!r}>"
+
+    def _check(self, i: int) -> None:
+        if not 0 <= i < self.n_patches:
+            raise IndexError(f"patch {i} of observations with {self.n_patches} patches")
+
     def members(self, i: int) -> Ints:
         """Node ids of patch i, increasing."""
+        self._check(i)
         return self.nodes[self.ptr[i] : self.ptr[i + 1]]
 
     def block(self, i: int) -> Floats:
         """Embedding of patch i, shape (sizes[i], ranks[i])."""
+        self._check(i)
         flat = self.vectors[self.vector_ptr[i] : self.vector_ptr[i + 1]]
         return flat.reshape(-1, self.ranks[i]) if self.ranks[i] else np.empty((self.sizes[i], 0))
 
     def spectrum(self, i: int) -> Floats:
         """Eigenvalues of patch i, shape (ranks[i],)."""
+        self._check(i)
         if self.values is None:
             raise LograbError("the eigenvalues of these observations are withheld")
         return self.values[self.value_ptr[i] : self.value_ptr[i + 1]]
@@ -336,85 +334,3 @@ class Reconstruction:
         keys = np.sort(pairs[:, 0] * self.n_nodes + pairs[:, 1])
         if (keys[1:] == keys[:-1]).any():
             raise LograbError(f"a reconstruction must not list a pair of its {what} twice")
-
-
-@dataclass(frozen=True)
-class Score:
-    """One measured value between what a trivial attacker gets and what is reachable at all."""
-
-    metric: str
-    value: float
-    floor: float | None = None
-    ceiling: float | None = None
-    interval: tuple[float, float] | None = None
-
-
-class InstanceSpec(BaseModel):
-    """Every choice behind a benchmark instance, the seed included (§4.2 and Algorithm 1).
-
-    Attributes
-    ----------
-    strategy : how patches are cut: d-hop, cluster, random or custom.
-    d : radius of a patch; for clusters the radius of the halo.
-    p : coverage: the fraction of nodes (custom: of patches) that is observed.
-    k : eigenvectors kept per patch (fewer where the patch is smaller).
-    sigma : standard deviation of the Gaussian noise on every entry of the embedding.
-    gauge : what is left undetermined in the embedding (see lograb.observations.gauge).
-    seed : all randomness follows from it; None in an archive that withholds it.
-    clusters : number of METIS clusters; None for about one per 50 observed nodes.
-    seed_nodes : number of random seed nodes; None for half of the observed nodes.
-    eigenvalues : whether the eigenvalues are shared beside the embedding.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    strategy: StrategyName = "d-hop"
-    d: int = Field(1, ge=0, le=64)
-    p: float = Field(1.0, gt=0, le=1)
-    k: int = Field(32, ge=1, le=1_000_000)
-    sigma: float = Field(0.0, ge=0, allow_inf_nan=False)
-    gauge: GaugeName = "sign"
-    seed: int | None = Field(0, ge=0)
-    clusters: int | None = Field(None, ge=1)
-    seed_nodes: int | None = Field(None, ge=1)
-    eigenvalues: bool = True
-
-    @model_validator(mode="after")
-    def _refuse_parameters_of_other_strategies(self) -> InstanceSpec:
-        if self.clusters is not None and self.strategy != "cluster":
-            raise ValueError(f"clusters belongs to the strategy 'cluster', not '{self.strategy}'")
-        if self.seed_nodes is not None and self.strategy != "random":
-            raise ValueError(f"seed_nodes belongs to the strategy 'random', not '{self.strategy}'")
-        return self
-
-    @property
-    def protocol(self) -> Protocol:
-        """The public part: what an eavesdropper knows of these choices."""
-        return Protocol(strategy=self.strategy, d=self.d, k=self.k, gauge=self.gauge, sigma=self.sigma)
-
-
-def pointer(lengths: npt.ArrayLike) -> Ints:
-    """Turn item lengths into a pointer array: 0 and the running totals."""
-    lengths = np.asarray(lengths, dtype=np.int64)
-    ptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=ptr[1:])
-    return ptr
-
-
-def check_ragged(what: str, n_nodes: int, nodes: Ints, ptr: Ints) -> None:
-    """Refuse flat node lists that are not increasing inside every item or out of range."""
-    if ptr.ndim != 1 or len(ptr) == 0 or ptr[0] != 0 or ptr[-1] != len(nodes) or (np.diff(ptr) < 0).any():
-        raise LograbError(f"{what}: the pointer must rise from 0 to the number of entries ({len(nodes)})")
-    if len(nodes) == 0:
-        return
-    if nodes.min() < 0 or nodes.max() >= n_nodes:
-        raise LograbError(f"{what}: node ids must lie in 0 .. {n_nodes - 1}, "
-                          f"got {nodes.min()} .. {nodes.max()}")
-    rises = np.diff(nodes) > 0
-    starts = ptr[1:-1]
-    rises[starts[(starts > 0) & (starts < len(nodes))] - 1] = True
-    if not rises.all():
-        at = int(np.flatnonzero(~rises)[0])
-        patch = int(np.searchsorted(ptr, at, side="right")) - 1
-        raise LograbError(f"{what}: the members of a patch must be distinct and increasing, "
-                          f"patch {patch} has {nodes[at]} before {nodes[at + 1]}")

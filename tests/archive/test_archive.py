@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from tests.strategies import graphs
 
 import lograb
-from lograb.archive import Writer, container, manifest, reader, verify
+from lograb import verify
+from lograb.archive import Writer, container, manifest, reader, writer
 from lograb.archive.tables import RULES, cut, join
 from lograb.errors import ArchiveError, LograbError
 
@@ -88,7 +89,7 @@ def test_same_spec_same_bytes(tmp_path):
 
 def test_reading_one_patch_reads_only_its_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(manifest, "BLOCK", 4096)
-    for module in (reader, __import__("lograb.archive.writer", fromlist=["x"])):
+    for module in (reader, writer):
         monkeypatch.setattr(module, "BLOCK", 4096)
     path = tmp_path / "c.lograb"
     instance = lograb.generate("citation", k=8)
@@ -108,7 +109,7 @@ def test_reading_one_patch_reads_only_its_blocks(tmp_path, monkeypatch):
 
 
 def test_damage_shows_in_the_block_that_is_read_and_only_there(tmp_path, monkeypatch):
-    for module in (reader, __import__("lograb.archive.writer", fromlist=["x"])):
+    for module in (reader, writer):
         monkeypatch.setattr(module, "BLOCK", 1024)
     path = tmp_path / "c.lograb"
     lograb.generate("citation", k=8).save(path)
@@ -241,6 +242,32 @@ HOSTILE = {
 }
 
 
+LIES = {
+    "observations/nodes": 33,
+    "observations/vectors": np.nan,
+    "observations/centres": 99,
+    "observations/values": 7.0,
+    "observations/next_values": np.nan,
+    "patch_edges/ends": 10**6,
+    "labels/classes": -77,
+    "truth/co_observed": 9,
+    "truth/edges": 33,
+    "features/columns": 5,
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_verify_notices_content_that_does_not_fit_and_names_the_part(saved, tmp_path, name):
+    with zipfile.ZipFile(io.BytesIO(saved)) as file:
+        array = np.load(io.BytesIO(file.read(f"{name}.npy")))
+    array.reshape(-1)[np.flatnonzero(~np.isnan(array.reshape(-1)))[0]] = LIES[name]
+    path = tmp_path / "x.lograb"
+    path.write_bytes(repack(saved, replace_array(name, array)))
+    with pytest.raises(ArchiveError) as error:
+        verify(path)
+    assert error.value.member.split("/")[0] == name.split("/")[0]
+
+
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_archives_get_a_clear_error(saved, tmp_path, case):
     change, pattern = HOSTILE[case]
@@ -357,16 +384,26 @@ def test_no_truth_leaves_out_everything_that_answers_task_1(tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
+def test_no_truth_of_an_own_file_gives_no_clue_to_its_lines(tmp_path):
+    lines = ["zoe,ann", "eve,bob", "kim,leo"]
+    (tmp_path / "g.csv").write_text("\n".join(["source,target", *lines]))
+    path = tmp_path / "x.lograb"
+    lograb.generate_file(tmp_path / "g.csv", path, truth=False, sigma=0.1)
+    instance = lograb.load(path)
+    assert instance.node_names == ("ann", "bob", "eve", "kim", "leo", "zoe")  # not in the order of the lines
+    assert instance.origin.sha256 == ""
+
+
 def _write_forever(path):
-    with Writer(path) as writer:
+    with Writer(path) as target:
         tables = lograb.generate("karate").tables
         while True:
-            writer.append(tables)
+            target.append(tables)
 
 
-def test_killed_writer_leaves_no_half_file(tmp_path):
+def test_killed_writer_leaves_no_half_file(tmp_path, saved):
     path = tmp_path / "x.lograb"
-    path.write_bytes(b"before")
+    path.write_bytes(saved)
     process = multiprocessing.get_context("spawn").Process(target=_write_forever, args=(path,))
     process.start()
     deadline = time.monotonic() + 60
@@ -375,14 +412,41 @@ def test_killed_writer_leaves_no_half_file(tmp_path):
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    assert path.read_bytes() == b"before"
+    assert path.read_bytes() == saved
+
+
+def test_only_archives_are_replaced(tmp_path, saved):
+    own = tmp_path / "friends.csv"
+    own.write_text("a,b\n")
+    (tmp_path / "old.lograb").write_bytes(saved)
+    (tmp_path / "link.lograb").symlink_to(tmp_path / "old.lograb")
+    os.mkfifo(tmp_path / "pipe")
+    for bad in (own, tmp_path / "pipe", tmp_path):
+        with pytest.raises(LograbError):
+            lograb.generate_file("karate", bad)
+    with pytest.raises(LograbError, match="file of the source"):
+        lograb.generate_file(own, own)
+    assert own.read_text() == "a,b\n"
+    sha256 = lograb.generate_file("karate", tmp_path / "link.lograb", seed=5)
+    assert (tmp_path / "link.lograb").is_symlink()
+    assert hashlib.sha256((tmp_path / "old.lograb").read_bytes()).hexdigest() == sha256
+
+
+def test_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(self, array):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writer._Column, "append", full)
+    with pytest.raises(LograbError, match="No space left"):
+        lograb.generate_file("karate", tmp_path / "x.lograb")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_failed_writer_cleans_up(tmp_path):
     path = tmp_path / "x.lograb"
-    with pytest.raises(LograbError), Writer(path) as writer:
-        writer.append(lograb.generate("karate").tables)
-        writer.append(lograb.generate("karate", strategy="cluster").tables)
+    with pytest.raises(LograbError), Writer(path) as target:
+        target.append(lograb.generate("karate").tables)
+        target.append(lograb.generate("karate", strategy="cluster").tables)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(LograbError, match="folder"):
         Writer(tmp_path)

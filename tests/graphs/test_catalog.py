@@ -98,7 +98,7 @@ def test_files_and_objects_go_to_their_readers(tmp_path: Path, monkeypatch: pyte
     path.write_text("0,1\n")
     asked: list[object] = []
     graph = Graph.from_edges("mine", 2, [(0, 1)])
-    monkeypatch.setattr(sources, "_read", lambda source: asked.append(source) or graph)
+    monkeypatch.setattr(sources, "_read", lambda source, header=None: asked.append(source) or graph)
     assert load_graph(str(path)) is graph
     assert load_graph(path) is graph
     load_graph({0: [1]})

@@ -10,7 +10,8 @@ from tests.strategies import graphs
 from lograb.errors import LograbError
 from lograb.patches import decompose, induced_edges, overlap, read_node_lists
 from lograb.patches.catalog import select
-from lograb.types import Graph, InstanceSpec
+from lograb.spec import InstanceSpec
+from lograb.types import Graph
 
 specs = st.builds(
     InstanceSpec,
@@ -56,7 +57,8 @@ def test_every_strategy_keeps_its_promises(graph, spec, seed):
 @settings(max_examples=60)
 @given(graphs(), specs)
 def test_halo_is_d_hops_in_the_observed_subgraph(graph, spec):
-    spec = InstanceSpec(strategy="cluster", d=spec.d, p=spec.p, clusters=3)
+    n_observed = max(1, round(spec.p * graph.n_nodes))
+    spec = InstanceSpec(strategy="cluster", d=spec.d, p=spec.p, clusters=min(3, n_observed))
     patches = decompose(graph, spec, np.random.default_rng(1))
     observed = as_networkx(graph).subgraph(np.unique(patches.nodes).tolist())
     for i in range(len(patches)):
@@ -74,7 +76,7 @@ def test_induced_edges_are_those_of_the_subgraphs(graph, spec, chunk):
         edges = induced_edges(patches, graph)
     seen = set()
     for i in range(len(patches)):
-        ends = patches.nodes[edges.ends[edges.ptr[i] : edges.ptr[i + 1]]]
+        ends = patches.nodes[edges.entries[edges.ptr[i] : edges.ptr[i + 1]]]
         expected = sorted(tuple(sorted(e)) for e in as_networkx(graph).subgraph(patches[i].tolist()).edges)
         assert [tuple(e) for e in ends.tolist()] == expected
         seen |= set(expected)
@@ -103,7 +105,9 @@ def test_custom_patches_by_name(named, tmp_path):
     (tmp_path / "p.txt").write_text("# clients\nbob, ann\n\neve bob bob\n")
     (tmp_path / "p.json").write_text('[["bob", "ann"], ["eve", "bob", "bob"]]')
     spec = InstanceSpec(strategy="custom")
-    for name in ("p.txt", "p.json"):
+    (tmp_path / "p.csv").write_text('"bob",ann\n"eve" , bob\n')
+    (tmp_path / "p.tsv").write_text("bob\tann\neve\tbob\t\n")
+    for name in ("p.txt", "p.json", "p.csv", "p.tsv"):
         patches = decompose(named, spec, np.random.default_rng(0), read_node_lists(tmp_path / name))
         assert [patches[i].tolist() for i in range(2)] == [[0, 1], [1, 2]]
     half = InstanceSpec(strategy="custom", p=0.5)

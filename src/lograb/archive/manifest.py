@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lograb.errors import ArchiveError
-from lograb.types import InstanceSpec, Origin
+from lograb.spec import InstanceSpec, Origin, first_problem
 
 MANIFEST, CROISSANT = "manifest.json", "croissant.json"
 FORMAT_VERSION = 1
@@ -71,9 +75,27 @@ class Manifest(BaseModel):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise ArchiveError(MANIFEST, f"{where}: {first['msg']}") from None
+            raise ArchiveError(MANIFEST, first_problem(error)) from None
+
+
+@dataclass(frozen=True)
+class Digest:
+    """Length and checksums of a member's bytes."""
+
+    size: int
+    crc: int
+    sha256: str
+    blocks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, pieces: Iterable[bytes]) -> Digest:
+        """Read a member's bytes, cut into blocks."""
+        whole, size, crc, blocks = hashlib.sha256(), 0, 0, []
+        for piece in pieces:
+            whole.update(piece)
+            blocks.append(hashlib.sha256(piece).hexdigest())
+            crc, size = zlib.crc32(piece, crc), size + len(piece)
+        return cls(size, crc, whole.hexdigest(), tuple(blocks))
 
 
 def software() -> dict[str, str]:

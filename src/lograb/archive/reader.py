@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lograb.archive.container import Entry, read_directory
-from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, MAX_BYTES, Manifest, Member
+from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, MAX_BYTES, Digest, Manifest, Member
 from lograb.archive.tables import RULES, Tables, check
 from lograb.archive.writer import npy_header
 from lograb.errors import ArchiveError, LograbError
-
-Progress = Callable[[str, int], None]
-"""Called with a member's name and the number of its bytes that were just read."""
 
 
 class StoredColumn:
@@ -72,13 +67,16 @@ class StoredColumn:
 
 def read(path: str | Path) -> tuple[Manifest, Tables]:
     """Open an archive: check its structure and manifest, and return its columns unread."""
-    path = Path(path)
-    entries, manifest = _open(path)
+    entries, manifest = _open(Path(path))
+    return manifest, _columns(Path(path), entries, manifest)
+
+
+def _columns(path: Path, entries: dict[str, Entry], manifest: Manifest) -> Tables:
     columns = {
         name: StoredColumn(path, entries[f"{name}.npy"], member) for name, member in manifest.members.items()
     }
     check(columns)
-    return manifest, columns
+    return columns
 
 
 def _open(path: Path) -> tuple[dict[str, Entry], Manifest]:
@@ -105,7 +103,7 @@ def _open(path: Path) -> tuple[dict[str, Entry], Manifest]:
     return entries, manifest
 
 
-def verify(path: str | Path, progress: Progress | None = None) -> Manifest:
+def verify(path: str | Path) -> Manifest:
     """Read every byte of an archive and check all checksums.
 
     Raises
@@ -114,24 +112,19 @@ def verify(path: str | Path, progress: Progress | None = None) -> Manifest:
         Naming the first member that does not hold.
     """
     path = Path(path)
-    manifest, _ = read(path)
-    entries, _ = _open(path)
-    for name, entry in entries.items():
-        whole, blocks, crc = hashlib.sha256(), [], 0
-        with path.open("rb") as file:
+    entries, manifest = _open(path)
+    _columns(path, entries, manifest)
+    with path.open("rb") as file:
+        for name, entry in entries.items():
             file.seek(entry.start)
-            for start in range(0, entry.size, BLOCK):
-                piece = file.read(min(BLOCK, entry.size - start))
-                whole.update(piece)
-                blocks.append(hashlib.sha256(piece).hexdigest())
-                crc = zlib.crc32(piece, crc)
-                if progress is not None:
-                    progress(name, len(piece))
-        member = manifest.members.get(name.removesuffix(".npy"))
-        if member is not None:
-            good = whole.hexdigest() == member.sha256 and tuple(blocks) == member.blocks
-        else:
-            good = name == MANIFEST or whole.hexdigest() == manifest.croissant_sha256
-        if not good or crc != entry.crc:
-            raise ArchiveError(name, "checksum differs: the file is damaged")
+            found = Digest.of(
+                file.read(min(BLOCK, entry.size - start)) for start in range(0, entry.size, BLOCK)
+            )
+            member = manifest.members.get(name.removesuffix(".npy"))
+            if member is not None:
+                good = (found.sha256, found.blocks) == (member.sha256, member.blocks)
+            else:  # the manifest's own checksum was compared when it was opened
+                good = name == MANIFEST or found.sha256 == manifest.croissant_sha256
+            if not good or found.crc != entry.crc:
+                raise ArchiveError(name, "checksum differs: the file is damaged")
     return manifest

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +17,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lograb.archive.container import Entry, directory
+from lograb.archive.container import COMMENT, COMMENT_SIZE, Entry, directory
 from lograb.archive.croissant import croissant
-from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, Manifest, Member, software
+from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, Digest, Manifest, Member, software
 from lograb.archive.tables import POINTERS, TRUTH_PARTS, Array, canonical, part
 from lograb.errors import LograbError
 
@@ -38,11 +39,10 @@ class Writer:
     """
 
     def __init__(self, path: str | Path, *, truth: bool = True) -> None:
-        self.path = Path(path)
+        self.path = Path(path).resolve()  # through a link to the file it names
         self.truth = truth
         self._columns: dict[str, _Column] = {}
-        if self.path.is_dir():
-            raise LograbError(f"cannot write '{self.path}': it is a folder")
+        _check_target(self.path)
         try:
             self._folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
         except OSError as error:
@@ -53,8 +53,11 @@ class Writer:
 
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
         for column in self._columns.values():
-            column.file.close()
+            with suppress(OSError):  # a full disk fails once more when its buffer is flushed
+                column.file.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        if isinstance(value, OSError):
+            raise LograbError(f"cannot write '{self.path}': {value.strerror}") from None
 
     def append(self, tables: Mapping[str, Array]) -> None:
         """Add the tables of one graph (or of several, already joined)."""
@@ -94,9 +97,8 @@ class Writer:
         for name, column in self._columns.items():
             members[name], crc = column.describe()
             add(f"{name}.npy", column.blocks(), crc, members[name].bytes)
-        spec = manifest.spec if self.truth else manifest.spec.model_copy(update={"seed": None})
-        update = {"members": members, "software": software(), "spec": spec, "truth": "truth/edges" in members}
-        manifest = manifest.model_copy(update=update)
+        update = {"members": members, "software": software(), "truth": "truth/edges" in members}
+        manifest = (manifest if self.truth else _without_clues(manifest)).model_copy(update=update)
         metadata = croissant(manifest)
         digest = hashlib.sha256(metadata).hexdigest()
         encoded = manifest.model_copy(update={"croissant_sha256": digest}).encode()
@@ -106,6 +108,29 @@ class Writer:
         file.write(end)
         whole.update(end)
         return whole.hexdigest()
+
+
+def _check_target(path: Path) -> None:
+    """Refuse to replace anything but a lograb archive."""
+    if path.is_dir():
+        raise LograbError(f"cannot write '{path}': it is a folder")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise LograbError(f"cannot write '{path}': it is not a regular file")
+    if path.stat().st_size:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - COMMENT_SIZE))
+            if not file.read().startswith(COMMENT.encode()):
+                raise LograbError(f"'{path}' exists and is not a lograb archive: choose another name or remove it")
+
+
+def _without_clues(manifest: Manifest) -> Manifest:
+    """Withhold the seed, and the checksum by which a guess at the user's own file could be confirmed."""
+    update: dict[str, object] = {"spec": manifest.spec.model_copy(update={"seed": None}), "notices": ()}
+    if manifest.origin.kind == "file":
+        update["origin"] = manifest.origin.model_copy(update={"sha256": ""})
+    return manifest.model_copy(update=update)
 
 
 class _Column:
@@ -138,14 +163,13 @@ class _Column:
             piece = self.file.read(BLOCK)
 
     def describe(self) -> tuple[Member, int]:
-        """Compute the member's checksums: its manifest entry and its CRC-32."""
-        whole, crc, size, blocks = hashlib.sha256(), 0, 0, []
-        for piece in self.blocks():
-            whole.update(piece)
-            blocks.append(hashlib.sha256(piece).hexdigest())
-            crc, size = zlib.crc32(piece, crc), size + len(piece)
-        shape, sha256 = (self.rows, *self.tail), whole.hexdigest()
-        return Member(dtype=self.dtype.str, shape=shape, bytes=size, sha256=sha256, blocks=tuple(blocks)), crc
+        """Make the member's manifest entry, and its CRC-32."""
+        found = Digest.of(self.blocks())
+        shape = (self.rows, *self.tail)
+        member = Member(
+            dtype=self.dtype.str, shape=shape, bytes=found.size, sha256=found.sha256, blocks=found.blocks
+        )
+        return member, found.crc
 
 
 def npy_header(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> bytes:

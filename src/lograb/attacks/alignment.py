@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from lograb.types import Floats, Ints, Observations, pointer
+from lograb.ragged import owners, pointer, ranges
+from lograb.types import Floats, Ints, Observations
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,7 @@ class Overlaps:
 
 def membership_matrix(seen: Observations, which: Ints | None = None) -> sp.csr_array:
     """Mark members, shape (n_patches, n_nodes); rows of patches outside `which` are empty."""
-    sizes = seen.sizes
-    owner = np.repeat(np.arange(seen.n_patches), sizes)
+    owner = owners(seen.ptr)
     kept = np.ones(len(owner), dtype=bool) if which is None else np.isin(owner, which)
     shape = (seen.n_patches, seen.n_nodes)
     return sp.csr_array((np.ones(kept.sum(), dtype=np.int32), (owner[kept], seen.nodes[kept])), shape=shape)
@@ -63,13 +63,11 @@ def find_overlaps(seen: Observations, at_least: int, which: Ints | None = None) 
 
 def locate_overlaps(seen: Observations, first: Ints, second: Ints) -> Overlaps:
     """Find the shared nodes of given pairs of patches."""
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
-    keys = owner * seen.n_nodes + seen.nodes  # increasing
+    keys = owners(seen.ptr) * seen.n_nodes + seen.nodes  # increasing
     smaller = np.where(seen.sizes[first] <= seen.sizes[second], first, second)
     larger = first + second - smaller
     lengths = seen.sizes[smaller]
-    starts = pointer(lengths)
-    here = np.arange(starts[-1]) + np.repeat(seen.ptr[smaller] - starts[:-1], lengths)
+    here = ranges(seen.ptr[smaller], lengths)
     wanted = np.repeat(larger, lengths) * seen.n_nodes + seen.nodes[here]
     there = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     hit = keys[there] == wanted if len(keys) else np.zeros(0, dtype=bool)
@@ -94,9 +92,7 @@ def padded_coordinates(seen: Observations, vectors: Floats, dim: int) -> Floats:
     float array, shape (n_entries, dim)
     """
     ranks = np.repeat(seen.ranks, seen.sizes)
-    row_ptr = pointer(ranks)
-    column = np.arange(row_ptr[-1]) - np.repeat(row_ptr[:-1], ranks)
-    row = np.repeat(np.arange(len(ranks)), ranks)
+    row, column = owners(pointer(ranks)), ranges(np.zeros_like(ranks), ranks)
     out = np.zeros((len(ranks), dim))
     kept = column < dim
     out[row[kept], column[kept]] = vectors[kept]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lograb.ragged import owners
 from lograb.types import Observations, Reconstruction
 
 
@@ -14,7 +15,7 @@ def guess(seen: Observations, rng: np.random.Generator) -> Reconstruction:
     that could have been observed. One claim per node is about the density of a sparse graph.
     """
     sizes = seen.sizes
-    owner = np.repeat(np.arange(seen.n_patches), sizes)
+    owner = owners(seen.ptr)
     order = rng.permutation(len(seen.nodes))
     nodes, first = np.unique(seen.nodes[order], return_index=True)
     entry = order[first]

@@ -31,7 +31,7 @@ def heat_kernel(seen: Observations, rng: np.random.Generator) -> Reconstruction:
         entries = kernel[:, upper[0], upper[1]]
         keys.append(pairs.ravel())
         votes.append((entries > two_groups(entries)[:, None]).ravel().astype(float))
-    unique, share, _ = mean_by_key(np.concatenate(keys), np.concatenate(votes))
+    unique, share = mean_by_key(np.concatenate(keys), np.concatenate(votes))
     kept = share >= 0.5
     return Reconstruction(seen.n_nodes, unpair(unique[kept], seen.n_nodes), share[kept], np.unique(seen.nodes))
 

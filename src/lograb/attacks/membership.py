@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from lograb.attacks.alignment import membership_matrix
 from lograb.types import Observations, Reconstruction
 
 # Larger patches say next to nothing about a single pair, and their pairs would fill the memory.
@@ -38,11 +39,7 @@ def _closest_companions(seen: Observations) -> tuple[np.ndarray, np.ndarray]:
     The similarity of u and w is c_uw / sqrt(c_u c_w), with c the number of patches. A pair is
     claimed if it is the best one of either node; ties count.
     """
-    small = seen.sizes <= MAX_SIZE
-    entries = np.repeat(small, seen.sizes)
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)[entries]
-    shape = (seen.n_patches, seen.n_nodes)
-    inside = sp.csr_array((np.ones(len(owner)), (owner, seen.nodes[entries])), shape=shape)
+    inside = membership_matrix(seen, np.flatnonzero(seen.sizes <= MAX_SIZE))
     counts = inside.sum(axis=0)
     together = sp.triu(inside.T @ inside, k=1, format="coo")
     similarity = together.data / np.sqrt(counts[together.row] * counts[together.col])

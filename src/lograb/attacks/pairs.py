@@ -41,7 +41,7 @@ def unpair(keys: Ints, n_nodes: int) -> Ints:
     return np.stack([keys // n_nodes, keys % n_nodes], axis=1)
 
 
-def mean_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats, Ints]:
-    """Average scores that belong to the same pair: unique keys, means and counts."""
+def mean_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    """Average scores that belong to the same pair: unique keys and means."""
     unique, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    return unique, np.bincount(index, weights=scores, minlength=len(unique)) / counts, counts
+    return unique, np.bincount(index, weights=scores, minlength=len(unique)) / counts

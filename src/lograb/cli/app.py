@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,8 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="An instance, as writ
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on stderr and exit code 2."""
+    # A polite kill unwinds like an error, so that temporary files go.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         app()
     except LograbError as error:
@@ -57,7 +60,7 @@ def list_command(
     kind: Annotated[str | None, typer.Argument(help="Which catalog; all of them by default.")] = None,
     json: Json = False,
 ) -> None:
-    """Show what there is by name: datasets, strategies, gauges, attacks."""
+    """Show what there is by name: datasets, attacks ..."""
     from lograb.cli.listing import show_catalogs
 
     show_catalogs(kind, json)
@@ -69,32 +72,34 @@ def generate(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the instance.")],
     strategy: Annotated[str, typer.Option(help="How to cut patches: d-hop, cluster, random or custom.")] = "d-hop",
     d: Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")] = 1,
-    p: Annotated[float, typer.Option("-p", help="Coverage: the fraction of nodes observed.")] = 1.0,
+    p: Annotated[float, typer.Option("-p", help="Fraction of nodes observed (custom: of lists).")] = 1.0,
     k: Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")] = 32,
     sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 0.0,
     gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
     seed: Annotated[int, typer.Option(help="All randomness follows from it.")] = 0,
     clusters: Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")] = None,
     seed_nodes: Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")] = None,
-    patches: Annotated[Path | None, typer.Option(help="For custom: a file with one node list per line.")] = None,
+    patches: Annotated[Path | None, typer.Option(help="For custom: one node list per line, or JSON.")] = None,
     no_eigenvalues: Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")] = False,
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
+    header: Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")] = None,
     graph: Annotated[int | None, typer.Option(help="Which graph of a dataset that holds many [all].")] = None,
     json: Json = False,
 ) -> None:
-    """Fragment a graph, observe its patches, and write one verified file."""
+    """Turn a graph into a benchmark instance, one file."""
     from lograb.cli.instances import generate_instance
 
     parameters = {
         "strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
         "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": not no_eigenvalues,
     }  # fmt: skip
-    generate_instance(source, output, parameters, graph=graph, patches=patches, truth=not no_truth, json=json)
+    inputs = {"header": header, "graph": graph, "patches": patches}
+    generate_instance(source, output, parameters, inputs, truth=not no_truth, json=json)
 
 
 @app.command()
 def info(file: File, json: Json = False) -> None:
-    """Describe an instance: where it came from, how it was made, what it holds."""
+    """Describe an instance."""
     from lograb.cli.instances import show_info
 
     show_info(file, json)
@@ -102,12 +107,19 @@ def info(file: File, json: Json = False) -> None:
 
 @app.command()
 def verify(file: File, json: Json = False) -> None:
-    """Check every byte of an instance; exit code 1, naming the member, where it does not hold."""
+    """Check every byte of an instance.
+
+    Exit code 1, and the name of the member, where it does not hold.
+    """
     from lograb.cli.instances import verify_instance
 
     try:
         verify_instance(file, json)
     except ArchiveError as error:
+        if json:
+            from lograb.cli.output import print_json
+
+            print_json({"file": file.name, "ok": False, "member": error.member, "error": str(error)})
         typer.echo(f"lograb: {error}", err=True)
         raise typer.Exit(1) from None
 
@@ -118,7 +130,7 @@ def demo(
     = Path("lograb-demo.html"),
     json: Json = False,
 ) -> None:
-    """See in a minute what an eavesdropper learns: a built-in graph, every attack, a report."""
+    """See in a minute what an eavesdropper learns."""
     from lograb.cli.demo import run_demo
 
     run_demo(output, json)

@@ -8,7 +8,7 @@ from typing import Any
 from lograb import pipeline
 from lograb.cli.output import print_json, print_table, stderr
 from lograb.report import write_comparison
-from lograb.tasks.reconstruction import compare
+from lograb.tasks import compare
 
 SOURCE = "citation"
 PARAMETERS: dict[str, Any] = {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05, "seed": 0}
@@ -16,7 +16,7 @@ PARAMETERS: dict[str, Any] = {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05, "seed": 
 
 def run_demo(output: Path, json: bool) -> None:
     """Generate an instance, run every attack, print a table and write a report."""
-    stderr.print("Fragmenting a built-in citation graph; each patch is shared as a noisy spectrum ...")
+    stderr.print("A built-in citation graph is cut into patches, each shared as a noisy spectrum.")
     instance = pipeline.generate(SOURCE, **PARAMETERS)
     summary = instance.summary()
     stderr.print(f"{summary['n_patches']:,} patches of {summary['n_nodes']:,} nodes. An eavesdropper tries:")

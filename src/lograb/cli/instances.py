@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lograb import pipeline
-from lograb.archive import verify
 from lograb.cli.output import notice, print_json, print_table, stderr
+from lograb.graphs.download import file_sha256
 
 
 def generate_instance(
     source: str,
     output: Path,
     parameters: dict[str, Any],
+    inputs: dict[str, Any],
     *,
-    graph: int | None,
-    patches: Path | None,
     truth: bool,
     json: bool,
 ) -> None:
@@ -33,11 +31,13 @@ def generate_instance(
             bar.update(task, description=what, completed=done, total=total or None)
 
         sha256 = pipeline.generate_file(
-            source, output, truth=truth, graph=graph, patches=patches, progress=progress, **parameters
+            source, output, truth=truth, progress=progress, **inputs, **parameters
         )
     summary = pipeline.load(output).summary() | {"seed": parameters["seed"], "sha256": sha256}
     for text in summary["notices"]:
         notice(text)
+    if not truth and parameters["sigma"] == 0 and summary["complete_share"] > 0:
+        notice("without noise a complete spectrum gives its patch's edges exactly: add --sigma for a challenge.")
     if not truth:
         notice("the seed is withheld: it reproduces the noise. Note it down if you need the instance again.")
         if parameters["sigma"] > 0 and parameters["seed"] < 2**64:
@@ -57,12 +57,8 @@ def show_info(path: Path, json: bool) -> None:
 
 
 def verify_instance(path: Path, json: bool) -> None:
-    """Check every byte, and that every graph of the instance can be built."""
-    manifest = verify(path)
-    for graph in pipeline.load(path):
-        _ = graph.observations
-        if graph.has_truth:
-            _ = graph.truth, graph.patch_edges
+    """Check every byte, and that the parts fit each other."""
+    manifest = pipeline.verify(path)
     sha256 = file_sha256(path)
     if json:
         print_json({"file": path.name, "ok": True, "members": len(manifest.members) + 2, "sha256": sha256})
@@ -78,17 +74,15 @@ def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
     sizes = summary["patch_sizes"]
     shown = summary | {
         "patch_sizes": f"{sizes['min']} .. {sizes['max']}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
-        "complete_share": f"{summary['complete_share']:.1%} of the patches show their whole spectrum",
-    }
-    rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, [])]
+        "complete_share": f"{round(summary['complete_share'] * summary['n_patches']):,} of "
+                          f"{summary['n_patches']:,} patches show their whole spectrum",
+        "seed": str(summary["seed"]),
+        "notices": "; ".join(summary["notices"]),
+    }  # fmt: skip
+    rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, "")]
     print_table(str(path), ("what", "value"), rows, fold="value")
 
 
 def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
-
-def file_sha256(path: Path) -> str:
-    """Hash a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

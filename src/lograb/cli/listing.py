@@ -22,15 +22,15 @@ def _datasets() -> Rows:
 
 
 def _strategies() -> Rows:
-    from lograb.patches.catalog import STRATEGY_CATALOG
+    from lograb.patches.catalog import STRATEGIES
 
-    return [{"name": s.name, "description": s.description} for s in STRATEGY_CATALOG.values()]
+    return [{"name": s.name, "description": s.description} for s in STRATEGIES.values()]
 
 
 def _gauges() -> Rows:
-    from lograb.observations.gauge import GAUGE_MEANINGS
+    from lograb.observations.gauge import GAUGES
 
-    return [{"name": name, "description": text} for name, text in GAUGE_MEANINGS.items()]
+    return [{"name": name, "description": text} for name, text in GAUGES.items()]
 
 
 def _attacks() -> Rows:

@@ -37,7 +37,8 @@ def print_table(
     table = Table(title=title, title_justify="left", title_style="bold", **style)
     for column in columns:
         justify: Literal["right", "left"] = "right" if column in numeric else "left"
-        table.add_column(column, justify=justify, no_wrap=column != fold, min_width=9 * (column == fold))
+        breaks = column == fold
+        table.add_column(column, justify=justify, no_wrap=not breaks, overflow="fold", min_width=9 * breaks)
     for row in rows:
         table.add_row(*row)
     # In a pipe there is no window to fit into: never cut a cell.

@@ -16,7 +16,8 @@ Whatever the file holds becomes a simple undirected graph. Every change is count
 - self-loops are dropped, their nodes stay.
 
 Node names survive as `Graph.node_names` unless they are exactly 0 .. n_nodes - 1. Whole numbers are
-ordered numerically, other names as they first appear; "007" is a name, not a number.
+ordered numerically, other names alphabetically: the order of a file's lines would give edges away.
+"007" is a name, not a number.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from lograb.graphs.formats.graphml import read_graphml
 from lograb.graphs.formats.matrix_market import read_matrix_market
 from lograb.graphs.formats.npz import read_npz
 from lograb.graphs.formats.rules import RawGraph, apply_rules
-from lograb.types import Graph, Origin
+from lograb.spec import Origin
+from lograb.types import Graph
 
 EDGE_LIST_SUFFIXES = ("", ".csv", ".tsv", ".txt", ".edges", ".edgelist")
 SUFFIXES = (*EDGE_LIST_SUFFIXES[1:], ".mtx", ".graphml", ".npz")

@@ -23,7 +23,8 @@ from lograb.graphs.formats.rules import (
     names_of,
     read_matrix,
 )
-from lograb.types import Graph, Origin
+from lograb.spec import Origin
+from lograb.types import Graph
 
 ACCEPTED = ("networkx Graph, DiGraph, MultiGraph or MultiDiGraph", "scipy sparse matrix or array",
             "square numpy array", "torch_geometric Data")

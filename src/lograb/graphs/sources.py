@@ -16,7 +16,13 @@ Source = object
 """A catalog name, a path, a `Graph`, or a networkx, scipy sparse or PyTorch Geometric object."""
 
 
-def load_graph(source: Source, *, graph: int | None = None, progress: Progress | None = None) -> Graph:
+def load_graph(
+    source: Source,
+    *,
+    graph: int | None = None,
+    header: bool | None = None,
+    progress: Progress | None = None,
+) -> Graph:
     """Load one graph.
 
     Parameters
@@ -25,6 +31,8 @@ def load_graph(source: Source, *, graph: int | None = None, progress: Progress |
         A name in the catalog wins over a file of the same name; write ``./cora`` for the file.
     graph : int, optional
         Which graph of a collection, from 0. Must be given for a collection.
+    header : bool, optional
+        For an edge list in a file: whether its first line is a header; None to find out.
     progress : callable, optional
         Called during downloads with file name, bytes done and bytes in total (or None).
 
@@ -40,6 +48,9 @@ def load_graph(source: Source, *, graph: int | None = None, progress: Progress |
         graph = 0
     if not 0 <= graph < count:
         raise LograbError(f"the graph of '{_label(source)}' must be from 0 to {count - 1}, got {graph}")
+    path = _resolve(source)
+    if isinstance(path, Path):
+        return _read(path, header)
     found = next(islice(load_graphs(source, progress=progress), graph, None), None)
     if found is None:
         raise LograbError(f"'{_label(source)}' ended before graph {graph}: its files hold fewer than the "
@@ -79,13 +90,13 @@ def _resolve(source: Source) -> Source:
     return find_dataset(source)
 
 
-def _read(source: Source) -> Graph:
+def _read(source: Source, header: bool | None = None) -> Graph:
     if isinstance(source, Graph):
         return source
     if isinstance(source, Path):
         from lograb.graphs.files import read_graph
 
-        return read_graph(source)
+        return read_graph(source, header=header)
     from lograb.graphs.objects import graph_from_object
 
     return graph_from_object(source)

@@ -1,5 +1,5 @@
 """Stage 7: pure functions from a truth and an estimate to a number."""
 
-from lograb.metrics.edges import EdgeCounts, count_edges, f1
+from lograb.metrics.edges import EdgeCounts, count_edges
 
-__all__ = ["EdgeCounts", "count_edges", "f1"]
+__all__ = ["EdgeCounts", "count_edges"]

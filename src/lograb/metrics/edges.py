@@ -33,13 +33,8 @@ class EdgeCounts:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        return f1(self.claimed, self.true, self.hits)
-
-
-def f1(claimed: int, true: int, hits: int) -> float:
-    """Harmonic mean of precision and recall: 2 hits / (claimed + true)."""
-    return 2 * hits / (claimed + true) if claimed + true else 0.0
+        """Harmonic mean of precision and recall: 2 hits / (claimed + true)."""
+        return 2 * self.hits / (self.claimed + self.true) if self.claimed + self.true else 0.0
 
 
 def edge_keys(edges: Ints, n_nodes: int) -> Ints:

@@ -13,7 +13,9 @@ from lograb.observations.laplacian import Laplacians
 from lograb.observations.spectra import largest
 from lograb.parallel import ordered_map
 from lograb.patches.overlap import PatchEdges
-from lograb.types import Floats, InstanceSpec, Ints, Matrix, Observations, Patches, pointer
+from lograb.ragged import pointer
+from lograb.spec import InstanceSpec
+from lograb.types import Floats, Ints, Matrix, Observations, Patches
 
 # Above this size a patch goes to the sparse solver (if k is small beside it): measured break-even.
 DENSE_LIMIT = 640
@@ -45,7 +47,7 @@ def observe(
     patches: Patches,
     edges: PatchEdges,
     spec: InstanceSpec,
-    rng: np.random.Generator,
+    gauge_rng: np.random.Generator,
     noise_rng: np.random.Generator,
 ) -> Observations:
     """Share each patch as the bottom of its Laplacian's spectrum, in some gauge, with noise.
@@ -56,17 +58,14 @@ def observe(
     edges : PatchEdges
         The induced subgraphs; only their Laplacians are used.
     spec : InstanceSpec
-    rng : numpy.random.Generator
-        Draws the gauge.
-    noise_rng : numpy.random.Generator
-        Draws the noise.
+    gauge_rng, noise_rng : numpy.random.Generator
     """
     sizes = patches.sizes
     ranks = np.minimum(sizes, spec.k)
     value_ptr, vector_ptr = pointer(ranks), pointer(ranks * sizes)
     values, vectors = np.empty(value_ptr[-1]), np.empty(vector_ptr[-1])
     next_values = np.full(len(patches), np.nan)
-    stacks = _stacks(patches, Laplacians.of(patches, edges), spec, rng)
+    stacks = _stacks(patches, Laplacians.of(patches, edges), spec, gauge_rng)
     workers = 1 if (sizes**3).sum() < THREADS_PAY else None
     for which, spectrum, embedding in ordered_map(partial(_share, k=spec.k), stacks, workers):
         _, q, rank = embedding.shape

@@ -73,7 +73,7 @@ def fixed_reference(n_nodes: int, k: int) -> Floats:
     return np.random.default_rng(20260101).uniform(0.5, 1.5, size=(n_nodes, k))
 
 
-GAUGE_MEANINGS = {
+GAUGES = {
     "sign": "random signs, and a random basis inside each repeated eigenvalue (default)",
     "rotation": "a random rotation of all columns: only the projector onto their span survives",
     "none": "one fixed convention for all patches: the best case for an eavesdropper",

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from lograb.patches.overlap import PatchEdges, ranges
+from lograb.patches.overlap import PatchEdges
+from lograb.ragged import ranges
 from lograb.types import Bools, Floats, Ints, Matrix, Patches
 
 
@@ -44,8 +45,8 @@ class Laplacians:
     @classmethod
     def of(cls, patches: Patches, edges: PatchEdges) -> Laplacians:
         """Weigh the induced edges of every patch."""
-        degrees = np.bincount(edges.ends.ravel(), minlength=len(patches.nodes))
-        first, second = edges.ends[:, 0], edges.ends[:, 1]
+        degrees = np.bincount(edges.entries.ravel(), minlength=len(patches.nodes))
+        first, second = edges.entries[:, 0], edges.entries[:, 1]
         start = np.repeat(patches.ptr[:-1], np.diff(edges.ptr))
         weights = 1.0 / np.sqrt(degrees[first] * degrees[second].astype(float))
         return cls(patches.ptr, edges.ptr, first - start, second - start, weights, degrees > 0)

@@ -6,7 +6,9 @@ import numpy as np
 import pymetis
 import scipy.sparse as sp
 
+from lograb.errors import LograbError
 from lograb.patches.balls import grow, rows_as_patches
+from lograb.ragged import owners
 from lograb.types import Ints, Matrix, Patches
 
 NODES_PER_CLUSTER = 50
@@ -14,7 +16,6 @@ NODES_PER_CLUSTER = 50
 
 def metis(adjacency: Matrix, n_clusters: int, seed: int) -> Ints:
     """Partition nodes into at most `n_clusters` balanced clusters with few edges between them."""
-    n_clusters = min(n_clusters, adjacency.shape[0])
     if n_clusters == 1:
         return np.zeros(adjacency.shape[0], dtype=np.int64)
     graph = pymetis.CSRAdjacency(adjacency.indptr, adjacency.indices)
@@ -34,10 +35,12 @@ def clusters(
     inner = adjacency[observed][:, observed]
     if n_clusters is None:
         n_clusters = max(1, round(len(observed) / NODES_PER_CLUSTER))
+    if n_clusters > len(observed):
+        raise LograbError(f"clusters must not exceed the {len(observed)} observed nodes, got {n_clusters}")
     part = metis(inner, n_clusters, seed=int(rng.integers(2**31 - 1)))
     _, part = np.unique(part, return_inverse=True)
     shape = (int(part.max()) + 1, len(observed))
     cores = sp.csr_array((np.ones(len(part), dtype=bool), (part, np.arange(len(part)))), shape=shape)
     local = rows_as_patches(grow(cores, inner, radius))
-    owner = np.repeat(np.arange(len(local)), local.sizes)
-    return Patches(n, observed[local.nodes], local.ptr, core=part[local.nodes] == owner)
+    core = part[local.nodes] == owners(local.ptr)
+    return Patches(n, observed[local.nodes], local.ptr, core=core)

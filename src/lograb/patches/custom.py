@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,18 +16,29 @@ from lograb.types import Patches
 def read_node_lists(path: str | Path) -> list[list[str]]:
     """Read one patch per line, or a JSON list of lists.
 
-    In a text file the names stand in one line, separated by commas, tabs or spaces; empty lines
-    and lines that start with ``#`` or ``%`` are passed over.
+    In a text file the names stand in one line, separated by tabs, else by commas (quoted as in a
+    csv file where needed), else by spaces; empty lines and lines that start with ``#`` or ``%`` are
+    passed over.
     """
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LograbError(f"cannot read the patches in '{path}': {error}") from None
+    except OSError as error:
+        raise LograbError(f"cannot read the patches in '{path}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise LograbError(f"cannot read the patches in '{path}': it is not UTF-8 text") from None
     if path.suffix.lower() == ".json":
         return _read_json_lists(path, text)
     lines = (line.strip() for line in text.splitlines())
-    return [line.replace(",", " ").split() for line in lines if line and line[0] not in "#%"]
+    return [_split(line) for line in lines if line and line[0] not in "#%"]
+
+
+def _split(line: str) -> list[str]:
+    if "\t" in line:
+        return [name.strip() for name in line.split("\t") if name.strip()]
+    if "," in line:
+        return [name.strip() for name in next(csv.reader([line], skipinitialspace=True)) if name.strip()]
+    return line.split()
 
 
 def _read_json_lists(path: Path, text: str) -> list[list[str]]:

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from lograb.types import Bools, Graph, Ints, Patches, pointer
+from lograb.ragged import owners, pointer, ranges
+from lograb.types import Bools, Graph, Ints, Patches
 
 # Candidate (edge, patch) incidences looked up at a time: bounds the memory of `induced_edges`.
 CHUNK = 1 << 22
@@ -21,14 +22,14 @@ class PatchEdges:
     ----------
     ptr : int64 array, shape (n_patches + 1,)
         Where the edges of each patch start.
-    ends : int64 array, shape (n_patch_edges, 2)
+    entries : int64 array, shape (n_patch_edges, 2)
         Endpoints as positions in ``Patches.nodes``, smaller first, sorted.
     co_observed : bool array, shape (n_edges,)
         Whether some patch contains the edge ``Graph.edges[i]``.
     """
 
     ptr: Ints
-    ends: Ints
+    entries: Ints
     co_observed: Bools
 
 
@@ -40,7 +41,7 @@ def induced_edges(patches: Patches, graph: Graph) -> PatchEdges:
     neighbours of all members would cost the sum of squared degrees, prohibitive with hubs.
     """
     n = patches.n_nodes
-    owner = np.repeat(np.arange(len(patches)), patches.sizes)
+    owner = owners(patches.ptr)
     keys = owner * n + patches.nodes  # increasing, because members increase inside each patch
     by_node = np.argsort(patches.nodes, kind="stable")
     node_ptr = pointer(np.bincount(patches.nodes, minlength=n))
@@ -60,15 +61,9 @@ def induced_edges(patches: Patches, graph: Graph) -> PatchEdges:
         hit = keys[np.minimum(there, len(keys) - 1)] == wanted
         co_observed[edge[hit]] = True
         found.append(np.sort(np.stack([here[hit], there[hit]], axis=1), axis=1))
-    ends = np.concatenate(found)
-    ends = ends[np.argsort(ends[:, 0] * max(len(keys), 1) + ends[:, 1])]
-    return PatchEdges(pointer(np.bincount(owner[ends[:, 0]], minlength=len(patches))), ends, co_observed)
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Concatenate the ranges start .. start + length - 1, one after the other."""
-    ptr = pointer(lengths)
-    return np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
+    entries = np.concatenate(found)
+    entries = entries[np.argsort(entries[:, 0] * max(len(keys), 1) + entries[:, 1])]
+    return PatchEdges(pointer(np.bincount(owner[entries[:, 0]], minlength=len(patches))), entries, co_observed)
 
 
 def _chunks(ptr: Ints, size: int) -> list[tuple[int, int]]:

@@ -23,9 +23,27 @@ def write_comparison(path: Path, summary: dict[str, Any], rows: list[dict[str, A
     """
     environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
     page = environment.get_template("comparison.html").render(
-        instance=summary, rows=rows, best=max(rows, key=lambda row: row["f1"]["global"])
+        instance=summary,
+        rows=rows,
+        best=max(rows, key=lambda row: row["f1"]["global"]),
+        trivial=[row["method"] for row in rows if row["trivial"]],
+        facts=_facts(summary),
     )
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise LograbError(f"cannot write the report '{path}': {error.strerror}") from None
+
+
+def _facts(summary: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Name the choices behind an instance in words."""
+    complete = round(summary["complete_share"] * summary["n_patches"])
+    return [
+        ("graph", summary["source"]),
+        ("patches", f"{summary['n_patches']:,}, strategy {summary['strategy']}, radius d = {summary['d']}"),
+        ("observed nodes", f"p = {summary['p']}"),
+        ("eigenvectors", f"k = {summary['k']}; {complete:,} patches are small enough to show all"),
+        ("noise", f"σ = {summary['sigma']}, gauge {summary['gauge']}"),
+        ("edges some patch contains", f"{summary['co_observed_edges']:,} of {summary['n_edges']:,}"),
+        ("seed", summary["seed"]),
+    ]

@@ -8,13 +8,14 @@ claiming exactly the true edges that some patch contains, since nobody can see t
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from lograb.attacks import ATTACKS, find_attack
 from lograb.instance import Instance
-from lograb.metrics import count_edges, f1
+from lograb.metrics import EdgeCounts, count_edges
 from lograb.types import Reconstruction
 
 
@@ -44,30 +45,29 @@ def evaluate(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
 def ceiling(instance: Instance) -> float:
     """Global F1 of claiming exactly the co-observed true edges."""
     flags = instance.co_observed
-    return f1(int(flags.sum()), len(flags), int(flags.sum()))
+    hits = int(flags.sum())
+    return EdgeCounts(hits, len(flags), hits).f1
 
 
-def floor(instance: Instance, seed: int = 0) -> float:
-    """Global F1 of the best trivial attacker."""
+def compare(instance: Instance, names: Iterable[str] | None = None, seed: int = 0) -> list[dict[str, Any]]:
+    """Run attacks (all by default) and score them side by side, macro-averaged over graphs.
+
+    The floor is the score of the best trivial attack; those always run, whatever is asked for.
+    """
+    wanted = list(ATTACKS) if names is None else list(names)
     trivial = [name for name, attack in ATTACKS.items() if attack.trivial]
-    answers = (run_attack(instance, name, seed)[0] for name in trivial)
-    return max(float(evaluate(instance, answer)["f1"]["global"]) for answer in answers)
+    rows = {name: _score(instance, name, seed) for name in dict.fromkeys(wanted + trivial)}
+    bounds = {
+        "floor": max(rows[name]["f1"]["global"] for name in trivial),
+        "ceiling": float(np.mean([ceiling(graph) for graph in instance])),
+    }
+    return [{"method": n, "trivial": ATTACKS[n].trivial, **rows[n], **bounds} for n in wanted]
 
 
-def compare(instance: Instance, names: list[str] | None = None, seed: int = 0) -> list[dict[str, Any]]:
-    """Run several attacks (all by default) and score them side by side, macro-averaged over graphs."""
-    rows = []
-    top = float(np.mean([ceiling(graph) for graph in instance]))
-    bottom = float(np.mean([floor(graph, seed) for graph in instance]))
-    for name in names or list(ATTACKS):
-        runs = [(graph, *run_attack(graph, name, seed)) for graph in instance]
-        scores = [evaluate(graph, answer) for graph, answer, _ in runs]
-        rows.append({
-            "method": name,
-            "f1": {scope: float(np.mean([s["f1"][scope] for s in scores])) for scope in ("global", "recovered")},
-            **{key: float(np.mean([s[key] for s in scores])) for key in ("precision", "recall", "node_coverage")},
-            "floor": bottom,
-            "ceiling": top,
-            "seconds": float(sum(seconds for *_, seconds in runs)),
-        })  # fmt: skip
-    return rows
+def _score(instance: Instance, name: str, seed: int) -> dict[str, Any]:
+    """Run one attack on every graph and average its scores; the seconds add up."""
+    runs = [(graph, *run_attack(graph, name, seed)) for graph in instance]
+    scores = [evaluate(graph, answer) for graph, answer, _ in runs]
+    means = {key: float(np.mean([s[key] for s in scores])) for key in ("precision", "recall", "node_coverage")}
+    f1 = {scope: float(np.mean([s["f1"][scope] for s in scores])) for scope in ("global", "recovered")}
+    return {"f1": f1, **means, "seconds": float(sum(seconds for *_, seconds in runs))}

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.graphs.builtin.block_model import BlockModel, apportion, draw_block_graph
-from lograb.types import Graph, Ints, Origin
+from lograb.spec import Origin
+from lograb.types import Graph, Ints
 
 N_WORDS = 1433
 WORDS_PER_NODE = 18

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lograb.types import Graph, Origin
+from lograb.spec import Origin
+from lograb.types import Graph
 
 # Later acquaintances (ids above the member's own) of every member who has any.
 _LATER = {

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lograb.types import Graph, Ints, Origin
+from lograb.spec import Origin
+from lograb.types import Graph, Ints
 
 MOLECULES_COUNT = 1000
 N_FEATURES = 9

@@ -17,7 +17,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.spatial import Delaunay
 
-from lograb.types import Floats, Graph, Ints, Origin
+from lograb.spec import Origin
+from lograb.types import Floats, Graph, Ints
 
 SUPERPIXELS_COUNT = 100
 N_CLASSES = 21

@@ -5,7 +5,7 @@
   listed pair is one, whatever its weight.
 - A pair listed repeatedly is one edge.
 - A loop is dropped; its node stays.
-- Names that are all whole numbers are ordered numerically, others as they first appear. "007" is
+- Names that are all whole numbers are ordered numerically, others alphabetically. "007" is
   not a whole number but a name. Names are kept unless they are exactly 0 .. n_nodes - 1. The size of
   a number does not matter: a name is looked up, it never sets the number of nodes.
 """
@@ -22,7 +22,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.types import Graph, Ints, Matrix, Origin
+from lograb.spec import Origin
+from lograb.types import Graph, Ints, Matrix
 
 Listing = Literal["once", "directed", "undirected", "both"]
 """How edges are listed: once each in an unknown direction, as directed edges, as undirected edges,
@@ -107,6 +108,8 @@ def index_names(names: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] |
         distinct = list(map(str, numbers))
         if numbers == list(range(len(numbers))):
             return {name: i for i, name in enumerate(distinct)}, None
+    else:
+        distinct.sort()  # in the order of the file, nodes that share a line would get neighbouring ids
     return {name: i for i, name in enumerate(distinct)}, tuple(distinct)
 
 

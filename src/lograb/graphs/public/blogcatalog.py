@@ -20,7 +20,8 @@ from lograb.errors import LograbError
 from lograb.graphs.dataset import UNSTATED, Dataset
 from lograb.graphs.fetch import Place, Progress, RawFile, fetch, in_mirror, locate
 from lograb.graphs.public.npz import read_arrays
-from lograb.types import Graph, Matrix, Origin
+from lograb.spec import Origin
+from lograb.types import Graph, Matrix
 
 URL = "http://leitang.net/social_dimension.html"
 MAT = RawFile("blogcatalog/raw/blogcatalog.mat",

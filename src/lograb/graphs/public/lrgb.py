@@ -22,7 +22,8 @@ from lograb.errors import LograbError, MissingExtraError
 from lograb.graphs.dataset import Dataset
 from lograb.graphs.fetch import Place, Progress, RawFile, fetch, locate
 from lograb.graphs.public.unpickle import Callee, Names, read_pickle
-from lograb.types import Graph, Ints, Origin
+from lograb.spec import Origin
+from lograb.types import Graph, Ints
 
 URL = "https://github.com/vijaydwivedi75/lrgb"
 DROPBOX = "https://www.dropbox.com/s"

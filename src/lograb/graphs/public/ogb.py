@@ -15,7 +15,8 @@ import numpy.typing as npt
 from lograb.errors import LograbError
 from lograb.graphs.dataset import Dataset
 from lograb.graphs.fetch import Progress, RawFile, fetch, locate
-from lograb.types import Graph, Origin
+from lograb.spec import Origin
+from lograb.types import Graph
 
 URL = "https://ogb.stanford.edu/docs/nodeprop/"
 LICENCE = "ODC-BY"

@@ -20,7 +20,8 @@ from lograb.graphs.dataset import Dataset
 from lograb.graphs.fetch import Place, Progress, RawFile, fetch, in_mirror, locate
 from lograb.graphs.public.npz import read_arrays
 from lograb.graphs.public.unpickle import read_pickle
-from lograb.types import Graph, Ints, Origin
+from lograb.spec import Origin
+from lograb.types import Graph, Ints
 
 URL = "https://github.com/kimiyoung/planetoid"
 LICENCE = "MIT (of the planetoid repository)"

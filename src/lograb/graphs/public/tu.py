@@ -17,7 +17,9 @@ import numpy.typing as npt
 from lograb.errors import LograbError
 from lograb.graphs.dataset import UNSTATED, Dataset
 from lograb.graphs.fetch import Progress, RawFile, fetch, locate
-from lograb.types import Graph, Ints, Origin, pointer
+from lograb.ragged import pointer
+from lograb.spec import Origin
+from lograb.types import Graph, Ints
 
 URL = "https://chrsmrrs.github.io/datasets/"
 ARCHIVE = RawFile("tu/PROTEINS.zip", url="https://www.chrsmrrs.com/graphkerneldatasets/PROTEINS.zip")

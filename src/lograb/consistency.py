@@ -1,0 +1,74 @@
+"""Does the content of an instance hang together?
+
+Checksums show that a file is as it was written; here the parts are held against each other, so
+that a file written wrongly, or with intent, is noticed too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lograb.errors import ArchiveError
+from lograb.instance import Instance
+from lograb.patches import induced_edges
+from lograb.types import Ints, Observations, Patches
+
+
+def check_graph(instance: Instance) -> None:
+    """Build all parts of a single graph and compare what can be compared.
+
+    Raises
+    ------
+    ArchiveError
+        Naming the part that does not hold.
+    """
+    seen = instance.observations
+    _check_spectra(seen, instance.spec.k)
+    _ = instance.features, instance.node_names
+    for column in ("fragments/core", "labels/indicators", "truth/co_observed"):
+        flags = instance.tables.get(column)
+        if flags is not None and (np.asarray(flags[0 : flags.shape[0]]) > 1).any():
+            raise ArchiveError(f"{column}.npy", "must hold 0 and 1 only")
+    labels = instance.labels
+    if labels is not None and labels.ndim == 1 and len(labels) and labels.min() < -1:
+        raise ArchiveError("labels/classes.npy", f"must hold classes from 0 on, or -1, got {labels.min()}")
+    if instance.has_truth:
+        _check_edges(instance, seen)
+
+
+def _check_spectra(seen: Observations, k: int) -> None:
+    if not np.array_equal(seen.ranks, np.minimum(seen.sizes, k)):
+        raise ArchiveError("observations/value_ptr.npy", f"ranks must be min(k, size) with k = {k}")
+    if seen.centres is not None:
+        last = np.append(seen.nodes, -1)[_positions(seen)]
+        if not np.array_equal(last, seen.centres):
+            raise ArchiveError("observations/centres.npy", "a centre must be a member of its patch")
+    if seen.values is None:
+        return
+    steps = np.diff(seen.values)
+    inside = np.ones(len(steps), dtype=bool)
+    starts = seen.value_ptr[1:-1]
+    inside[starts[(starts > 0) & (starts < len(seen.values))] - 1] = False
+    if (steps[inside] < 0).any() or (seen.values < 0).any() or (seen.values > 2).any():
+        raise ArchiveError("observations/values.npy", "eigenvalues must ascend inside each patch, from 0 to 2")
+    if seen.next_values is not None and not np.array_equal(np.isnan(seen.next_values), seen.complete):
+        raise ArchiveError("observations/next_values.npy", "must be NaN exactly where a spectrum is complete")
+
+
+def _positions(seen: Observations) -> Ints:
+    """Where each patch's centre stands in the flat list of members; one past the end if nowhere."""
+    assert seen.centres is not None
+    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
+    keys, wanted = owner * seen.n_nodes + seen.nodes, np.arange(seen.n_patches) * seen.n_nodes + seen.centres
+    place = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -1)[place] == wanted, place, len(keys))
+
+
+def _check_edges(instance: Instance, seen: Observations) -> None:
+    edges = induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), instance.truth)
+    ptr, ends = instance.patch_edges
+    local = edges.entries - np.repeat(seen.ptr[:-1], np.diff(edges.ptr))[:, None]
+    if not np.array_equal(ptr, edges.ptr) or not np.array_equal(ends, local):
+        raise ArchiveError("patch_edges/ends.npy", "are not the true edges inside the patches")
+    if not np.array_equal(instance.co_observed, edges.co_observed):
+        raise ArchiveError("truth/co_observed.npy", "does not mark exactly the edges that some patch contains")

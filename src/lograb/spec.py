@@ -1,0 +1,100 @@
+"""Choices and provenance: what was asked for, and where the graph came from."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lograb.errors import LograbError
+
+StrategyName = Literal["d-hop", "cluster", "random", "custom"]
+GaugeName = Literal["sign", "rotation", "none"]
+
+
+class Origin(BaseModel):
+    """Where a graph came from: enough to fetch the same bytes again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    """Catalog name, file name (never its folder), or the name a user gave."""
+    kind: Literal["built-in", "public", "file", "memory"] = "memory"
+    revision: str = ""
+    sha256: str = ""
+    """Checksum of what was read: the SHA-256 of the file, or of the list of file checksums."""
+    licence: str = ""
+    url: str = ""
+
+
+class Protocol(BaseModel):
+    """What everybody, the eavesdropper included, knows about how the patches were shared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    strategy: StrategyName = "d-hop"
+    d: int = Field(1, ge=0, le=64)
+    k: int = Field(32, ge=1, le=1_000_000)
+    gauge: GaugeName = "sign"
+    sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
+    """Standard deviation of the noise; None when it is not announced."""
+
+
+class InstanceSpec(BaseModel):
+    """Every choice behind a benchmark instance, the seed included (§4.2 and Algorithm 1).
+
+    Attributes
+    ----------
+    strategy : how patches are cut: d-hop, cluster, random or custom.
+    d : radius of a patch; for clusters the radius of the halo.
+    p : coverage: the fraction of nodes (custom: of patches) that is observed.
+    k : eigenvectors kept per patch (fewer where the patch is smaller).
+    sigma : standard deviation of the Gaussian noise on every entry of the embedding.
+    gauge : what is left undetermined in the embedding (see lograb.observations.gauge).
+    seed : all randomness follows from it; None in an archive that withholds it.
+    clusters : number of METIS clusters; None for about one per 50 observed nodes.
+    seed_nodes : number of random seed nodes; None for half of the observed nodes.
+    eigenvalues : whether the eigenvalues are shared beside the embedding.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    strategy: StrategyName = "d-hop"
+    d: int = Field(1, ge=0, le=64)
+    p: float = Field(1.0, gt=0, le=1)
+    k: int = Field(32, ge=1, le=1_000_000)
+    sigma: float = Field(0.0, ge=0, allow_inf_nan=False)
+    gauge: GaugeName = "sign"
+    seed: int | None = Field(0, ge=0)
+    clusters: int | None = Field(None, ge=1)
+    seed_nodes: int | None = Field(None, ge=1)
+    eigenvalues: bool = True
+
+    @model_validator(mode="after")
+    def _refuse_parameters_of_other_strategies(self) -> InstanceSpec:
+        if self.clusters is not None and self.strategy != "cluster":
+            raise ValueError(f"clusters belongs to the strategy 'cluster', not '{self.strategy}'")
+        if self.seed_nodes is not None and self.strategy != "random":
+            raise ValueError(f"seed_nodes belongs to the strategy 'random', not '{self.strategy}'")
+        return self
+
+    @property
+    def protocol(self) -> Protocol:
+        """The public part: what an eavesdropper knows of these choices."""
+        return Protocol(strategy=self.strategy, d=self.d, k=self.k, gauge=self.gauge, sigma=self.sigma)
+
+    @classmethod
+    def of(cls, **parameters: Any) -> InstanceSpec:
+        """Validate parameters; an error names the parameter, the rule and the value received."""
+        try:
+            return cls(**parameters)
+        except ValidationError as error:
+            raise LograbError(first_problem(error)) from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """Put the first thing that a validation found wrong into one line."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    problem = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {problem}, got {first['input']!r:.80}" if where else problem
