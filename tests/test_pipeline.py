@@ -123,8 +123,43 @@ def test_to_pyg(tmp_path):
         assert np.allclose(data.spectral[:, : seen.ranks[i]].numpy(), seen.block(i), atol=1e-6)
         assert data.y.tolist() == instance.labels[nodes].tolist()
         assert data.n_id[data.centre] == seen.centres[i]
+        assert np.allclose(data.eigenvalues[0, : seen.ranks[i]].numpy(), seen.spectrum(i), atol=1e-6)
+        assert data.eigenvalues[0, seen.ranks[i] :].isnan().all()
         inner = instance.truth.adjacency[nodes][:, nodes]
         assert data.edge_index.shape == (2, inner.nnz)
         assert all(inner[a, b] for a, b in data.edge_index.T.tolist())
     assert lograb.generate("karate").to_pyg()[0].x.shape[1] == 0
     assert listed[0].x.dtype == torch.float32
+
+
+def test_no_two_instances_share_their_noise():
+    """Otherwise two noise levels, or a public instance made with the same seed, would give it away."""
+    clean, low, high = (lograb.generate("karate", sigma=s).observations.vectors for s in (0.0, 0.05, 0.1))
+    assert abs(np.corrcoef(low - clean, high - clean)[0, 1]) < 0.2
+    one, two = (lograb.generate("molecules", graph=i, sigma=0.1) for i in (0, 1))
+    plain = [lograb.generate("molecules", graph=i).observations.vectors for i in (0, 1)]
+    first, second = (i.observations.vectors - p for i, p in zip((one, two), plain))
+    n = min(len(first), len(second))
+    assert abs(np.corrcoef(first[:n], second[:n])[0, 1]) < 0.2
+
+
+def test_an_attack_cannot_alter_what_the_next_one_sees():
+    instance = lograb.generate("karate")
+    with pytest.raises(ValueError, match="read-only"):
+        instance.observations.vectors[0] = 0
+
+
+def test_seed_decides_clusters_too():
+    one, two = (lograb.generate("citation", strategy="cluster", p=0.5, seed=s).core.sum() for s in (1, 1))
+    assert one == two
+    parts = [lograb.generate("citation", strategy="cluster", p=1.0, seed=s).observations.ptr for s in (1, 2)]
+    assert not np.array_equal(*parts)
+
+
+def test_instances_with_large_patches_are_reproducible():
+    graph = lograb.load_graph("citation-170k")
+    hub = int(np.argmax(np.diff(graph.adjacency.indptr)))
+    ball = graph.adjacency[[hub]].indices[:900]
+    one, two = (lograb.generate(graph, strategy="custom", patches=[np.append(ball, hub)], k=8) for _ in range(2))
+    assert one.observations.sizes[0] > 640
+    assert np.array_equal(one.observations.vectors, two.observations.vectors)

@@ -22,6 +22,8 @@ def check_graph(instance: Instance) -> None:
     ArchiveError
         Naming the part that does not hold.
     """
+    if instance.manifest.truth != instance.has_truth:
+        raise ArchiveError("manifest.json", "says the opposite of what the archive holds about its truth")
     seen = instance.observations
     _check_spectra(seen, instance.spec.k)
     _ = instance.features, instance.node_names

@@ -127,7 +127,7 @@ class Instance:
             return seen
         if self.features is None:
             raise LograbError(f"the graph '{self.name}' has no features to observe")
-        mask = np.zeros(seen.n_nodes)
+        mask = np.zeros(seen.n_nodes, dtype=self.features.dtype)
         mask[seen.nodes] = 1.0
         shown = (sp.diags_array(mask) @ self.features if sp.issparse(self.features)
                  else self.features * mask[:, None])  # fmt: skip
@@ -255,6 +255,8 @@ def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> 
         raise
     except LograbError as error:
         raise ArchiveError("observations", str(error)) from None
+    if (ranks > spec.k).any():
+        raise ArchiveError("observations/value_ptr.npy", f"a rank exceeds k = {spec.k}")
     if not np.array_equal(get["vector_ptr"], pointer(ranks * seen.sizes)):
         raise ArchiveError("observations/vector_ptr.npy", "does not follow from the patches' sizes and ranks")
     return seen

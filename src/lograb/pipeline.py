@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -77,18 +78,23 @@ def generate_file(
     patches: NodeLists | str | Path | None = None,
     header: bool | None = None,
     progress: Progress | None = None,
+    notify: Callable[[str], None] | None = None,
     **parameters: Any,
 ) -> str:
     """Like `generate`, but straight into a file, one graph in memory at a time.
 
+    `notify` is called with each notice of the reader; an archive without truth does not keep them.
     Returns the SHA-256 of the file. With ``truth=False`` whatever would answer Task 1 is left out.
     """
     for name, given in (("source", source), ("patches", patches)):
-        if isinstance(given, str | Path) and Path(path).exists() and Path(given).exists():
-            if Path(path).samefile(given):
-                raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
+        file = Path(given) if isinstance(given, str | Path) else None
+        if file is not None and file.is_file() and file.resolve() == Path(path).resolve():
+            raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
     with archive.Writer(path, truth=truth) as writer:  # first, so that a bad path fails before work starts
         manifest, pieces = _plan(source, graph, patches, header, progress, parameters)
+        if notify is not None:
+            for text in manifest.notices:
+                notify(text)
         for tables in pieces:
             writer.append(tables)
         return writer.finish(manifest)
@@ -167,11 +173,17 @@ def fragment(
     """Cut, observe and lay out one graph: Algorithm 1 for the whole of it.
 
     Selection, gauge and noise draw from streams of their own, so that changing one parameter
-    leaves the others' draws alone.
+    leaves the others' draws alone. The noise's stream depends on everything that is shared: with
+    one stream for all, whoever sees a graph at two noise levels could subtract the noise.
     """
-    cut_rng, gauge_rng, noise_rng = (np.random.default_rng(child) for child in seed.spawn(3))
+    cut_rng, gauge_rng = (np.random.default_rng(child) for child in seed.spawn(2))
     patches = decompose(graph, spec, cut_rng, node_lists)
     edges = induced_edges(patches, graph)
+    content = sha256(spec.model_dump_json().encode())
+    for array in (patches.ptr, patches.nodes, edges.ptr, edges.entries):
+        content.update(np.ascontiguousarray(array, dtype="<i8").data)
+    key = np.frombuffer(content.digest(), dtype="<u4").tolist()
+    noise_rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2, *key)))
     observations = observe(patches, edges, spec, gauge_rng, noise_rng)
     return canonical(_lay_out(graph, patches, edges, observations))
 

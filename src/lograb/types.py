@@ -74,6 +74,10 @@ class Graph:
         if self.node_names is not None and len(set(self.node_names)) != n:
             raise LograbError(f"graph '{self.name}' needs {n} distinct node names, "
                               f"got {len(set(self.node_names))}")
+        try:
+            "".join(self.node_names or ()).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise LograbError(f"the node names of graph '{self.name}' must be text: {error.reason}") from None
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"
@@ -220,6 +224,11 @@ class Observations:
     vector_ptr: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for what in ("nodes", "ptr", "ranks", "vectors", "values", "next_values", "centres"):
+            if (array := getattr(self, what)) is not None:  # no attack may alter what the next one sees
+                array = array.view()
+                array.flags.writeable = False
+                object.__setattr__(self, what, array)
         check_ragged("observations", self.n_nodes, self.nodes, self.ptr)
         m, sizes = self.n_patches, self.sizes
         if self.ranks.shape != (m,) or (self.ranks < 0).any() or (self.ranks > sizes).any():
@@ -319,6 +328,9 @@ class Reconstruction:
             raise LograbError("judged pairs and their scores belong together")
         if self.judged is not None and self.judged_scores is not None:
             self._check_pairs("judged pairs", self.judged, self.judged_scores)
+        nodes = self.nodes
+        if len(nodes) and (nodes.min() < 0 or nodes.max() >= self.n_nodes or (np.diff(nodes) <= 0).any()):
+            raise LograbError(f"recovered nodes must be distinct, increasing ids from 0 to {self.n_nodes - 1}")
         if self.islands is not None and self.islands.shape != (self.n_nodes,):
             raise LograbError(f"{self.n_nodes} nodes need as many island numbers, got {len(self.islands)}")
 

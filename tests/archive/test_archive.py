@@ -198,6 +198,10 @@ def edit_manifest(change):
     return edit
 
 
+def edit_shape(shape):
+    return edit_manifest(lambda m: m["members"]["truth/edges"].update(shape=shape))
+
+
 def replace_array(name, array):
     """Swap one array for another, with correct checksums."""
 
@@ -224,7 +228,7 @@ HOSTILE = {
     "bad spec": (edit_manifest(lambda m: m["spec"].update(k=-1)), "manifest.json.*spec.k"),
     "unknown key": (edit_manifest(lambda m: m.update(run="rm")), "manifest.json"),
     "bad dtype": (edit_manifest(lambda m: m["members"]["truth/edges"].update(dtype="|O")), "manifest.json"),
-    "bomb": (edit_manifest(lambda m: m["members"]["truth/edges"].update(shape=[10**15, 2])), "truth/edges.npy"),
+    "bomb": (edit_shape([10**14, 2]), "truth/edges.npy"),
     "unlisted": (edit_manifest(lambda m: m["members"].pop("truth/edges")), "truth/edges.npy"),
     "missing": (lambda m: m.pop("truth/edges.npy"), "truth/edges.npy"),
     "traversal": (add("../evil.npy"), "evil"),
@@ -233,6 +237,16 @@ HOSTILE = {
     "deep json": (add("manifest.json", b"[" * 100_000), "manifest.json"),
     "not json": (add("manifest.json", b"\xff\xfe"), "manifest.json"),
     "empty": (lambda m: [m.pop(name) for name in list(m) if name.endswith(".npy")], "npy"),
+    "no dimension": (edit_shape([]), "manifest.json"),
+    "huge shape": (edit_shape([78, 2**70]), "manifest.json"),
+    "many dimensions": (edit_shape([1] * 30000), "manifest.json"),
+    "half a character": (edit_manifest(lambda m: m.update(name="\ud800")), "manifest.json"),
+    "many features": (edit_manifest(lambda m: m.update(n_features=10**30)), "manifest.json"),
+    "other truth": (edit_manifest(lambda m: m.update(truth=False)), "manifest.json"),
+    "small k": (edit_manifest(lambda m: m["spec"].update(k=2)), "observations"),
+    "many nodes": (replace_array("graphs/nodes", np.array([0, 10**12])), "graphs/nodes|name_ptr"),
+    "no graph": (replace_array("graphs/patches", np.array([0])), "graphs/patches"),
+    "no patch": (replace_array("graphs/patches", np.array([0, 0])), "graphs/patches"),
     "falling pointer": (replace_array("observations/ptr", np.r_[0, 9, 3, np.full(18, 128)]), "observations/ptr"),
     "short pointer": (replace_array("observations/ptr", np.arange(5)), "observations"),
     "negative pointer": (replace_array("graphs/patches", np.array([0, -20])), "graphs/patches"),
@@ -266,6 +280,28 @@ def test_verify_notices_content_that_does_not_fit_and_names_the_part(saved, tmp_
     with pytest.raises(ArchiveError) as error:
         verify(path)
     assert error.value.member.split("/")[0] == name.split("/")[0]
+
+
+def drop(*names):
+    def edit(members):
+        content = json.loads(members["manifest.json"])
+        for name in names:
+            del members[f"{name}.npy"], content["members"][name]
+        members["manifest.json"] = json.dumps(content).encode()
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nodes/names", "features/weights", "features/columns", "truth/co_observed", "patch_edges/ends",
+     "observations/vectors", "observations/ptr"],
+)  # fmt: skip
+def test_missing_companions_are_named(saved, tmp_path, name):
+    path = tmp_path / "x.lograb"
+    path.write_bytes(repack(saved, drop(name)))
+    with pytest.raises(ArchiveError, match=name):
+        lograb.load(path)
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -407,7 +443,7 @@ def test_killed_writer_leaves_no_half_file(tmp_path, saved):
     process = multiprocessing.get_context("spawn").Process(target=_write_forever, args=(path,))
     process.start()
     deadline = time.monotonic() + 60
-    while not any(p.stat().st_size > 10**5 for p in tmp_path.glob(".x*/*")):
+    while not any(p.stat().st_size > 10**5 for p in tmp_path.glob(".lograb-*/*")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)

@@ -76,3 +76,22 @@ def test_floor_and_ceiling_enclose():
 def test_unknown_attack_names_the_closest():
     with pytest.raises(LograbError, match="Did you mean 'membership'"):
         find_attack("membershop")
+
+
+def test_scopes_differ_where_nodes_are_missing():
+    instance = lograb.generate("karate")
+    truth = instance.truth.edges
+    half = np.arange(17)
+    inside = truth[np.isin(truth, half).all(axis=1)]
+    scores = evaluate(instance, lograb.Reconstruction(34, inside, np.ones(len(inside)), half))
+    assert scores["f1"]["recovered"] == 1.0
+    assert scores["f1"]["global"] == pytest.approx(2 * len(inside) / (len(inside) + len(truth)))
+    assert scores["node_coverage"] == 0.5
+
+
+def test_the_judge_does_not_trust_the_answer():
+    none = np.empty((0, 2), np.int64)
+    with pytest.raises(LograbError, match="distinct"):
+        lograb.Reconstruction(34, none, np.empty(0), np.zeros(9, np.int64))
+    with pytest.raises(LograbError, match="about 35 nodes"):
+        evaluate(lograb.generate("karate"), lograb.Reconstruction(35, none, np.empty(0), np.arange(35)))

@@ -418,3 +418,20 @@ def test_any_bytes_give_a_graph_or_a_clean_error(content, name, header) -> None:
         except LograbError:
             return
     assert graph.n_nodes > 0
+
+
+@pytest.mark.parametrize("text", ["id,source,target\n1,a,b\n", "weight,from,to\n1,a,b\n"])
+def test_ends_that_do_not_come_first_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(LograbError, match="first two columns"):
+        read_graph(write(tmp_path, "g.csv", text))
+
+
+def test_an_edge_that_looks_like_a_header_is_kept(tmp_path: Path) -> None:
+    assert read_graph(write(tmp_path, "a.csv", "n1,n2\nn3,n4\nn4,n5\n")).n_edges == 3
+    assert read_graph(write(tmp_path, "b.csv", "u,v\nw,x\n")).n_edges == 2
+    assert read_graph(write(tmp_path, "c.csv", "u,v\nann,bob\n")).n_edges == 1
+
+
+def test_tabs_win_over_commas_inside_names(tmp_path: Path) -> None:
+    graph = read_graph(write(tmp_path, "g.txt", "Smith, John\tDoe, Jane\nDoe, Jane\tRoe, Max\n"))
+    assert graph.node_names == ("Doe, Jane", "Roe, Max", "Smith, John")

@@ -190,13 +190,44 @@ def test_plain_lanczos_would_miss_multiplicities():
     assert values.min() > -1e-9
 
 
-def test_solver_falls_back_to_dense_when_lanczos_gives_up(monkeypatch):
-    def give_up(*_, **__):
-        raise sp.linalg.ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
+@pytest.mark.parametrize("parts", [1, 3])
+def test_rings_where_plain_lanczos_stalls(parts):
+    """Eigenvalues 1e-7 apart, each twice (or six times): known in closed form, cos(2 pi j / n)."""
+    n = 5000
+    ring = sp.csr_array((np.full(n, 0.5), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
+    matrix = sp.block_diag([ring + ring.T] * parts, format="csr")
+    expected = np.sort(np.repeat(np.cos(2 * np.pi * np.arange(n) / n), parts))[::-1][:33]
+    values, vectors = largest(matrix, 33)
+    assert np.allclose(values, expected, atol=1e-11)
+    assert np.allclose(vectors.T @ vectors, np.eye(33), atol=1e-9)
 
-    monkeypatch.setattr(sp.linalg, "eigsh", give_up)
-    matrix = sp.csr_array(np.diag(np.linspace(-1, 1, 50)))
-    assert np.allclose(largest(matrix, 3)[0], np.linspace(-1, 1, 50)[::-1][:3])
+
+def test_signs_are_random_and_fair():
+    edges = [(3 * i + a, 3 * i + a + 1) for i in range(1000) for a in (0, 1)]
+    graph = Graph.from_edges("paths", 3000, edges)
+    patches = Patches.from_lists(3000, [[3 * i, 3 * i + 1, 3 * i + 2] for i in range(1000)])
+    first = share(graph, patches, strategy="custom", k=2).vectors.reshape(1000, 3, 2)
+    for column in (0, 1):
+        positive = (first[:, 0, column] > 0).mean()
+        assert 0.42 < positive < 0.58
+    assert abs(np.corrcoef(first[:, 0, 0] > 0, first[:, 0, 1] > 0)[0, 1]) < 0.15
+
+
+def test_rotations_are_uniform():
+    """Each entry of a uniform rotation of r dimensions has mean 0 and mean square 1 / r."""
+    patches = Patches.from_lists(4000, [range(4 * i, 4 * i + 4) for i in range(1000)])
+    edges = [(4 * i + a, 4 * i + b) for i in range(1000) for a, b in ((0, 1), (1, 2), (2, 3))]
+    rotated = share(Graph.from_edges("paths", 4000, edges), patches, strategy="custom", k=4, gauge="rotation")
+    blocks = rotated.vectors.reshape(1000, 4, 4)
+    assert np.abs(blocks.mean(axis=0)).max() < 0.07
+    assert np.allclose((blocks**2).mean(axis=0), 0.25, atol=0.04)
+    assert (np.linalg.det(blocks) > 0).mean() == pytest.approx(0.5, abs=0.08)
+
+
+def test_gauge_none_is_the_same_for_every_k():
+    graph = star(5)
+    small, large = share(graph, k=2, gauge="none"), share(graph, k=3, gauge="none")
+    assert np.allclose(small.block(0)[:, 0], large.block(0)[:, 0])
 
 
 @pytest.mark.parametrize("gauge", ["sign", "rotation", "none"])

@@ -31,7 +31,7 @@ class Member(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dtype: str
-    shape: tuple[Annotated[int, Field(ge=0)], ...]
+    shape: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**48)], ...], Field(min_length=1, max_length=2)]
     bytes: int = Field(ge=0)
     sha256: Sha256
     blocks: tuple[Sha256, ...]
@@ -49,7 +49,7 @@ class Manifest(BaseModel):
     origin: Origin
     notices: tuple[str, ...] = ()
     truth: bool = True
-    n_features: int = Field(0, ge=0)
+    n_features: int = Field(0, ge=0, lt=2**31)
     software: dict[str, str] = Field(default_factory=dict)
     croissant_sha256: Sha256 = "0" * 64
     members: dict[str, Member] = Field(default_factory=dict)
@@ -64,6 +64,7 @@ class Manifest(BaseModel):
         """Read and validate a manifest; a newer format is named as such."""
         try:
             content: Any = json.loads(data)
+            json.dumps(content, ensure_ascii=False).encode("utf-8")  # half characters are no text
         except (ValueError, RecursionError) as error:
             raise ArchiveError(MANIFEST, f"is not valid JSON: {error}") from None
         if not isinstance(content, dict) or content.get("format") != "lograb":

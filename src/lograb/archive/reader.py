@@ -50,9 +50,12 @@ class StoredColumn:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read(self, start: int, size: int) -> bytes:
-        with self._path.open("rb") as file:
-            file.seek(self._entry.start + start)
-            return file.read(size)
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._entry.start + start)
+                return file.read(size)
+        except OSError as error:
+            raise LograbError(f"cannot read '{self._path}': {error.strerror}") from None
 
     def _block(self, number: int) -> bytes:
         if self._last[0] == number:
@@ -67,8 +70,9 @@ class StoredColumn:
 
 def read(path: str | Path) -> tuple[Manifest, Tables]:
     """Open an archive: check its structure and manifest, and return its columns unread."""
-    entries, manifest = _open(Path(path))
-    return manifest, _columns(Path(path), entries, manifest)
+    path = Path(path).absolute()  # the columns are read later, perhaps from another folder
+    entries, manifest = _open(path)
+    return manifest, _columns(path, entries, manifest)
 
 
 def _columns(path: Path, entries: dict[str, Entry], manifest: Manifest) -> Tables:
@@ -90,6 +94,10 @@ def _open(path: Path) -> tuple[dict[str, Entry], Manifest]:
             data = file.read(entry.size)
     except OSError as error:
         raise LograbError(f"cannot read '{path}': {error.strerror}") from None
+    except ValueError as error:
+        if isinstance(error, LograbError):
+            raise
+        raise LograbError(f"cannot read '{path}': {error}") from None
     if hashlib.sha256(data).hexdigest() != sha256:
         raise ArchiveError(MANIFEST, "checksum differs: the file is damaged")
     manifest = Manifest.decode(data)

@@ -100,6 +100,14 @@ RULES: dict[str, ColumnRule] = {
 }
 REQUIRED = ("graphs/nodes", "graphs/patches", "observations/ptr", "observations/nodes",
             "observations/value_ptr", "observations/vector_ptr", "observations/vectors")  # fmt: skip
+# Columns that make sense only together.
+TOGETHER = (
+    ("nodes/name_ptr", "nodes/names"),
+    ("features/ptr", "features/columns", "features/weights"),
+    ("patch_edges/ptr", "patch_edges/ends", "truth/ptr", "truth/edges", "truth/co_observed"),
+)
+# A file may claim this many nodes, or so many for each member of a patch, before it is refused.
+FREE_NODES, NODES_PER_ENTRY = 10**7, 1000
 # Whatever would answer Task 1, and so is left out of an archive without truth.
 TRUTH_PARTS = ("truth", "patch_edges")
 
@@ -130,22 +138,35 @@ def check(tables: Tables) -> None:
     for name in REQUIRED:
         if name not in tables:
             raise ArchiveError(f"{name}.npy", "is missing")
+    for group in TOGETHER:
+        missing = [name for name in group if name not in tables]
+        if missing and len(missing) < len(group):
+            raise ArchiveError(f"{missing[0]}.npy", f"is missing beside {group[0]}.npy")
+    _check_counts(tables)
     lengths: dict[str, int] = {"graph": tables["graphs/nodes"].shape[0] - 1}
     for axis, (_, pointer) in AXES.items():
         if pointer in tables:
             lengths[axis] = _last(tables, pointer)
     for name, column in tables.items():
-        rule = RULES.get(name)
-        if rule is None:
-            raise ArchiveError(f"{name}.npy", "is not a column of this format")
-        if column.dtype.str not in rule.dtypes:
-            raise ArchiveError(f"{name}.npy", f"has type {column.dtype.str}, not {' or '.join(rule.dtypes)}")
+        rule = RULES[name]
         if rule.axis not in lengths:
             raise ArchiveError(f"{AXES[rule.axis][1]}.npy", f"is missing, but {name}.npy needs it")
         rows = lengths[rule.axis] + (name in POINTERS)
         wanted = (rows, *rule.tail)
         if len(column.shape) != len(wanted) or any(w not in (None, s) for w, s in zip(wanted, column.shape)):
             raise ArchiveError(f"{name}.npy", f"has shape {column.shape} where {wanted} is needed")
+
+
+def _check_counts(tables: Tables) -> None:
+    """Refuse empty instances, and more nodes than the content can account for."""
+    for pointer in ("graphs/nodes", "graphs/patches"):
+        _last(tables, pointer)
+        steps = np.diff(tables[pointer][0 : tables[pointer].shape[0]])
+        if len(steps) == 0 or (steps < 1).any():
+            raise ArchiveError(f"{pointer}.npy", "every graph needs at least one node and one patch")
+    entries = tables["observations/nodes"].shape[0]
+    if _last(tables, "graphs/nodes") > max(FREE_NODES, NODES_PER_ENTRY * entries):
+        raise ArchiveError("graphs/nodes.npy", f"claims more nodes than {entries} members of patches warrant")
 
 
 def _last(tables: Tables, pointer: str) -> int:
@@ -170,7 +191,7 @@ def cut(tables: Tables, axis: str, start: int, stop: int) -> dict[str, Array]:
         if parent in spans and pointer in tables:
             a, b = spans[parent]
             ptr = np.asarray(tables[pointer][a : b + 1])
-            if (np.diff(ptr) < 0).any() or ptr[0] < 0:
+            if len(ptr) != b - a + 1 or (np.diff(ptr) < 0).any() or ptr[0] < 0:
                 raise ArchiveError(f"{pointer}.npy", "is not a rising pointer")
             spans[child] = (int(ptr[0]), int(ptr[-1]))
             out[pointer] = ptr - ptr[0]

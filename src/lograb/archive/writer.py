@@ -44,7 +44,7 @@ class Writer:
         self._columns: dict[str, _Column] = {}
         _check_target(self.path)
         try:
-            self._folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
+            self._folder = Path(tempfile.mkdtemp(prefix=".lograb-", dir=self.path.parent))
         except OSError as error:
             raise LograbError(f"cannot write into the folder '{self.path.parent}': {error.strerror}") from None
 

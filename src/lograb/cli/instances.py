@@ -31,11 +31,9 @@ def generate_instance(
             bar.update(task, description=what, completed=done, total=total or None)
 
         sha256 = pipeline.generate_file(
-            source, output, truth=truth, progress=progress, **inputs, **parameters
+            source, output, truth=truth, progress=progress, notify=notice, **inputs, **parameters
         )
     summary = pipeline.load(output).summary() | {"seed": parameters["seed"], "sha256": sha256}
-    for text in summary["notices"]:
-        notice(text)
     if not truth and parameters["sigma"] == 0 and summary["complete_share"] > 0:
         notice("without noise a complete spectrum gives its patch's edges exactly: add --sigma for a challenge.")
     if not truth:

@@ -43,7 +43,7 @@ def print_table(
         table.add_row(*row)
     # In a pipe there is no window to fit into: never cut a cell.
     width = None if sys.stdout.isatty() else 160
-    Console(highlight=False, width=width).print(table)
+    Console(highlight=False, markup=False, width=width).print(table)
 
 
 def notice(text: str) -> None:

@@ -71,6 +71,9 @@ def _has(obj: Any, attribute: str) -> bool:
 
 def _read_networkx(graph: Any) -> RawGraph:
     nodes = list(graph.nodes)
+    if names_of(nodes) is not None:  # as in a file: the order of insertion would give edges away
+        whole = all(isinstance(node, int) for node in nodes)
+        nodes.sort(key=None if whole else str)
     index = {node: i for i, node in enumerate(nodes)}
     pairs = np.array([(index[u], index[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
     weighted = any("weight" in data for _, _, data in graph.edges(data=True))

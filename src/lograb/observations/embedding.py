@@ -88,7 +88,8 @@ def _stacks(
 ) -> Iterator[Stack]:
     """Sort all patches into stacks, by ascending size, and draw the gauge of each."""
     limit = max(DENSE_LIMIT, 4 * (spec.k + 1))
-    table = fixed_reference(patches.n_nodes, spec.k) if spec.gauge == "none" else None
+    rank = min(spec.k, int(patches.sizes.max(initial=1)))
+    table = fixed_reference(patches.n_nodes, rank) if spec.gauge == "none" else None
 
     def stack(which: Ints, q: int, matrices: Matrix) -> Stack:
         shape = (len(which), q, min(q, spec.k))

@@ -69,8 +69,11 @@ def orthonormalise(columns: Floats) -> Floats:
 
 
 def fixed_reference(n_nodes: int, k: int) -> Floats:
-    """Make the reference of gauge ``none``: positive, one row per node id, the same every time."""
-    return np.random.default_rng(20260101).uniform(0.5, 1.5, size=(n_nodes, k))
+    """Make the reference of gauge ``none``: positive, one row per node id, the same every time.
+
+    Columns are drawn one after the other, so that those for a smaller k are the first of a larger's.
+    """
+    return np.random.default_rng(20260101).uniform(0.5, 1.5, size=(k, n_nodes)).T
 
 
 GAUGES = {

@@ -75,7 +75,8 @@ def _node_id(name: str, patch: int, n_nodes: int, index: dict[str, int] | None) 
     if index is not None:
         found = index.get(name)
     else:
-        found = int(name) if name.isascii() and name.isdigit() and int(name) < n_nodes else None
+        short = name.isascii() and name.isdigit() and len(name) < 20
+        found = int(name) if short and name == str(int(name)) and int(name) < n_nodes else None
     if found is None:
         known = "the graph's node names" if index is not None else f"the ids 0 .. {n_nodes - 1}"
         raise LograbError(f"patch {patch} names the node '{name}', which is not among {known}")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lograb.attacks import ATTACKS, find_attack
+from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.metrics import EdgeCounts, count_edges
 from lograb.types import Reconstruction
@@ -30,6 +31,8 @@ def run_attack(instance: Instance, name: str, seed: int = 0) -> tuple[Reconstruc
 
 def evaluate(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
     """Score an answer against the truth in both scopes, JSON-ready."""
+    if answer.n_nodes != instance.n_nodes:
+        raise LograbError(f"the answer is about {answer.n_nodes} nodes, the instance has {instance.n_nodes}")
     truth = instance.truth.edges
     everywhere = count_edges(truth, answer.edges, instance.n_nodes)
     recovered = count_edges(truth, answer.edges, instance.n_nodes, answer.nodes)

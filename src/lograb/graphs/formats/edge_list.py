@@ -57,6 +57,7 @@ def read_edge_list(data: bytes, *, suffix: str = "", header: bool | None = None)
     if not lines:
         raise LograbError("an edge list needs at least one edge, got no line with content")
     delimiter = _find_delimiter(lines, suffix)
+    _refuse_other_columns(lines[0], delimiter)
     table = _split(numbers, lines, delimiter)
     notices = []
     if header or (header is None and _starts_with_header(table)):
@@ -104,7 +105,7 @@ def _find_delimiter(lines: list[str], suffix: str) -> str:
     if '"' in text:
         lines = [_QUOTED.sub("q", line) for line in lines]
     # Ties go to the first; a tab at the end of a line does not count.
-    order = ("\t", ",", ";") if suffix == ".tsv" else (",", "\t", ";")
+    order = (",", "\t", ";") if suffix == ".csv" else ("\t", ",", ";")
     counts = {mark: sum(mark in line.strip() for line in lines) if mark in text else 0 for mark in order}
     best = max(order, key=lambda mark: counts[mark])
     if counts[best] == 0:
@@ -177,11 +178,31 @@ def _starts_with_header(table: _Table) -> bool:
     if second is None or is_whole_number(first) or is_whole_number(second):
         return False
     others = set(islice(table.names, 2, None)) - {None}
-    if all(re.sub(r"[\W_]", "", name.lower()) in _HEADER_WORDS for name in (first, second)):
-        return others.isdisjoint((first, second))
+    if all(_plain(name) in _HEADER_WORDS for name in (first, second)):
+        # "n1,n2" above "n3,n4", or "u,v" above "w,x", is an edge like the others.
+        shapes = {_shape(name) for name in others if name is not None}
+        return shapes.isdisjoint((_shape(first), _shape(second)))
     # A lone node below is no evidence: it takes another edge, between numbers, to make names a header.
     has_edges = any(name is not None for name in islice(table.second, 1, None))
     return has_edges and all(is_whole_number(name) for name in others if name is not None)
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[\W_]", "", word.lower())
+
+
+def _shape(name: str) -> str:
+    """Tell names apart by more than a number or a single letter."""
+    return "?" if len(name) == 1 else re.sub(r"\d+", "9", name)
+
+
+def _refuse_other_columns(line: str, delimiter: str) -> None:
+    """Stop at a header that puts the two ends of an edge anywhere but first."""
+    words = [_plain(field) for field in _fields(line, delimiter)]
+    for pair in (("source", "target"), ("src", "dst"), ("from", "to")):
+        if set(pair) <= set(words) and set(pair) != set(words[:2]):
+            raise LograbError(f"the two ends of an edge must be the first two columns, got '{line[:60]}': "
+                              "put them first")
 
 
 def _check(table: _Table, delimiter: str) -> int:

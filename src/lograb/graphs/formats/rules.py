@@ -130,6 +130,8 @@ def matrix_pairs(matrix: Matrix) -> tuple[Ints, bool]:
     if matrix.dtype.kind not in "buifc":
         raise LograbError(f"an adjacency matrix must hold numbers, got data type {matrix.dtype}")
     entries = sp.coo_array(matrix)
+    if entries.dtype.kind in "bui":  # small integers could wrap to 0 when duplicates are added up
+        entries = entries.astype(np.float64)
     entries.sum_duplicates()
     if not np.isfinite(entries.data).all():
         raise LograbError("an adjacency matrix must hold finite numbers, got NaN or infinity: "
