@@ -11,6 +11,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 FORBIDDEN = {
     "attacks": ("lograb.graphs", "lograb.patches", "lograb.instance", "lograb.tasks", "lograb.pipeline",
                 "lograb.archive", "lograb.observations", "lograb.metrics", "lograb.learning"),
+    "theory": ("lograb.graphs", "lograb.patches", "lograb.instance", "lograb.tasks", "lograb.pipeline",
+               "lograb.archive", "lograb.observations"),
     "metrics": ("lograb.graphs", "lograb.attacks", "lograb.tasks", "lograb.instance"),
     "graphs": ("lograb.patches", "lograb.observations", "lograb.attacks", "lograb.instance"),
     "patches": ("lograb.observations", "lograb.attacks", "lograb.instance", "lograb.graphs"),

@@ -132,3 +132,65 @@ def test_demo(tmp_path):
 
 def test_version():
     assert ok("--version").stdout.startswith("lograb ")
+
+
+def test_attack_evaluate_certify(tmp_path):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path, "-k", 40)
+    keys = {"method", "f1", "precision", "recall", "node_coverage", "island_cohesion", "floor", "ceiling",
+            "seconds", "diagnostics"}  # fmt: skip
+    made = json.loads(ok("attack", path, "--method", "afr", "--set", "align_dim=auto", "--set", "top_k=null",
+                         "-o", tmp_path / "a.npz", "--json").stdout)  # fmt: skip
+    assert made.keys() >= keys
+    assert all(isinstance(made[key], float) for key in ("precision", "recall", "floor", "ceiling", "seconds"))
+    again = json.loads(ok("evaluate", path, tmp_path / "a.npz", "--json").stdout)
+    assert {key: again[key] for key in ("f1", "auroc", "island_cohesion", "floor")} == {
+        key: made[key] for key in ("f1", "auroc", "island_cohesion", "floor")}
+    ok("attack", path, "--method", "membership", "-o", tmp_path / "a.csv")
+    assert json.loads(ok("evaluate", path, tmp_path / "a.csv", "--json").stdout)["f1"]["global"] == 1.0
+    certified = json.loads(ok("certify", path, "--json").stdout)
+    assert certified["guaranteed"]["without_truth"] == 34
+    assert "complete-spectrum" in ok("certify", path).stdout
+    assert "F1, global" in ok("attack", path, "--method", "random").stdout
+
+
+def test_attack_without_truth_scores_nothing(tmp_path):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path, "--no-truth", "--sigma", 0.1)
+    done = ok("attack", path, "--method", "membership", "--json")
+    assert "f1" not in json.loads(done.stdout)
+    assert lograb("evaluate", path, path).returncode == 2
+
+
+def test_several_graphs_are_averaged(tmp_path):
+    path = tmp_path / "x.lograb"
+    ok("generate", "superpixels", "--graph", 1, "-p", 0.2, "-o", path)
+    row = json.loads(ok("attack", path, "--method", "heat-kernel", "--json").stdout)
+    assert 0 < row["f1"]["global"] <= row["ceiling"] < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "magic"], "unknown attack"),
+        (["--method", "afr", "--set", "alfa=1"], "Settings: t, threshold"),
+        (["--method", "afr", "--set", "alpha"], "key=value"),
+        (["--method", "afr", "--set", "alpha=7"], "alpha"),
+    ],
+)
+def test_bad_attacks(tmp_path, arguments, message):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path)
+    done = lograb("attack", path, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("text", ["0,1,x", "0,99,1", "0", "a,b,c,d,e"])
+def test_bad_answers(tmp_path, text):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path)
+    (tmp_path / "bad.csv").write_text(text)
+    done = lograb("evaluate", path, tmp_path / "bad.csv")
+    assert done.returncode == 2
+    assert "line 1" in done.stderr

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from lograb.attacks.afr import AfrSettings, afr
+from lograb.attacks.eigen_sync import EigenSyncSettings, eigen_sync
 from lograb.attacks.guess import guess
-from lograb.attacks.heat_kernel import heat_kernel
+from lograb.attacks.heat_kernel import HeatKernelSettings, heat_kernel
+from lograb.attacks.local2global import Local2GlobalSettings, local2global
 from lograb.attacks.membership import membership
-from lograb.errors import unknown_name
+from lograb.attacks.pointnetlk import PointNetLKSettings, pointnetlk
+from lograb.errors import LograbError, unknown_name
+from lograb.spec import first_problem
 from lograb.types import Observations, Reconstruction
+
+
+class NoSettings(BaseModel):
+    """For attacks that have nothing to set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -21,31 +34,58 @@ class Attack:
     Attributes
     ----------
     name : str
-    reconstruct : callable (observations, rng) -> Reconstruction
+    run : callable (observations, rng, settings) -> Reconstruction
+    settings : the class of its settings
     channels : tuple of str
         The parts of the observations it uses: members, centres, eigenvalues, eigenvectors, features.
     trivial : bool
         Whether it belongs to the floor: an attacker without any spectral skill.
     scenario : str
         Who attacks, with what.
+    cost : str
+        What its time grows with.
     """
 
     name: str
-    reconstruct: Callable[[Observations, np.random.Generator], Reconstruction]
+    run: Callable[[Observations, np.random.Generator, Any], Reconstruction]
+    settings: type[BaseModel]
     channels: tuple[str, ...]
     trivial: bool
     scenario: str
+    cost: str
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, settings: dict[str, Any] | None = None
+    ) -> Reconstruction:
+        """Run the attack; `settings` overrides some of its defaults by name."""
+        try:
+            chosen = self.settings(**(settings or {}))
+        except ValidationError as error:
+            known = ", ".join(self.settings.model_fields) or "none"
+            raise LograbError(f"{self.name}: {first_problem(error)}. Settings: {known}") from None
+        return self.run(seen, rng, chosen)
 
 
+SPECTRAL = ("members", "eigenvalues", "eigenvectors")
 ATTACKS = {
     attack.name: attack
     for attack in (
-        Attack("random", guess, ("members",), True,
-               "guesses for every node one companion from a patch that contains it"),
-        Attack("membership", membership, ("members", "centres"), True,
-               "ignores the embeddings and reads who sits in whose patch"),
-        Attack("heat-kernel", heat_kernel, ("members", "eigenvalues", "eigenvectors"), False,
-               "inverts each patch by itself with a thresholded heat kernel, without alignment"),
+        Attack("random", guess, NoSettings, ("members",), True,
+               "guesses for every node one companion from a patch that contains it", "members"),
+        Attack("membership", membership, NoSettings, ("members", "centres"), True,
+               "ignores the embeddings and reads who sits in whose patch", "members, or their pairs"),
+        Attack("heat-kernel", heat_kernel, HeatKernelSettings, SPECTRAL, False,
+               "inverts each patch by itself with a thresholded heat kernel, without alignment",
+               "pairs in patches"),
+        Attack("afr", afr, AfrSettings, SPECTRAL, False,
+               "the paper's attack: trusts patches by fidelity, stitches them into islands, adjusts, cross-votes",
+               "pairs in patches, and stitches tried"),
+        Attack("eigen-sync", eigen_sync, EigenSyncSettings, ("members", "eigenvectors"), False,
+               "turns all patches into one frame by eigenvectors, joins nearest neighbours", "pairs of patches"),
+        Attack("local2global", local2global, Local2GlobalSettings, ("members", "eigenvectors"), False,
+               "weighted synchronisation of rotations and shifts, joins nearest neighbours", "pairs of patches"),
+        Attack("pointnetlk", pointnetlk, PointNetLKSettings, ("members", "eigenvectors"), False,
+               "registers patches as rigid point clouds without correspondence", "pairs of patches in a forest"),
     )
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from lograb.ragged import owners
 from lograb.types import Observations, Reconstruction
 
 
-def guess(seen: Observations, rng: np.random.Generator) -> Reconstruction:
+def guess(seen: Observations, rng: np.random.Generator, settings: object = None) -> Reconstruction:
     """Claim one random companion for every observed node.
 
     The companion is drawn from a random patch that contains the node, so every claim is a pair

@@ -16,7 +16,7 @@ from lograb.types import Observations, Reconstruction
 MAX_SIZE = 2000
 
 
-def membership(seen: Observations, rng: np.random.Generator) -> Reconstruction:
+def membership(seen: Observations, rng: np.random.Generator, settings: object = None) -> Reconstruction:
     """Claim the edges that patch membership alone reveals.
 
     Where patches are balls of radius 1 with known centres, each centre-member pair is an edge,

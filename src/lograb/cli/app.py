@@ -125,6 +125,41 @@ def verify(file: File, json: Json = False) -> None:
 
 
 @app.command()
+def attack(
+    file: File,
+    method: Annotated[str, typer.Option(help="Which attack (see 'lograb list attacks').")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the answer: .npz or .csv.")] = None,
+    seed: Annotated[int, typer.Option(help="For attacks that draw.")] = 0,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
+    json: Json = False,
+) -> None:
+    """Rebuild the graph from an instance's observations."""
+    from lograb.cli.attacks import attack_instance
+
+    attack_instance(file, method, output, seed, settings or [], json)
+
+
+@app.command()
+def evaluate(
+    file: File,
+    answer: Annotated[Path, typer.Argument(metavar="RECON", help="An answer: .npz, or a u,v,score table.")],
+    json: Json = False,
+) -> None:
+    """Score an answer against an instance's truth."""
+    from lograb.cli.attacks import evaluate_answer
+
+    evaluate_answer(file, answer, json)
+
+
+@app.command()
+def certify(file: File, json: Json = False) -> None:
+    """Count the patches whose edges are provably exposed."""
+    from lograb.cli.attacks import certify_instance
+
+    certify_instance(file, json)
+
+
+@app.command()
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the report.")]
     = Path("lograb-demo.html"),

@@ -37,7 +37,8 @@ def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
     return [
-        {"name": a.name, "channels": list(a.channels), "trivial": a.trivial, "scenario": a.scenario}
+        {"name": a.name, "channels": list(a.channels), "trivial": a.trivial, "scenario": a.scenario,
+         "cost": a.cost, "settings": {k: f.default for k, f in a.settings.model_fields.items()}}
         for a in ATTACKS.values()
     ]
 
@@ -49,7 +50,7 @@ CATALOGS: dict[str, Callable[[], Rows]] = {
     "attacks": _attacks,
 }
 # Too much for a table; JSON has them.
-LEFT_OUT = {"description", "url", "n_classes", "n_features"}
+LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"}, "attacks": {"settings", "cost"}}
 
 
 def show_catalogs(kind: str | None, json: bool) -> None:
@@ -61,7 +62,7 @@ def show_catalogs(kind: str | None, json: bool) -> None:
         print_json(chosen if kind is None else chosen[kind])
         return
     for name, rows in chosen.items():
-        columns = [c for c in rows[0] if name != "datasets" or c not in LEFT_OUT]
+        columns = [c for c in rows[0] if c not in LEFT_OUT.get(name, ())]
         titles = [column.removeprefix("n_") for column in columns]
         fold = next(c for c in ("licence", "scenario", "description") if c in columns)
         numeric = [t for t, c in zip(titles, columns) if c.startswith("n_")]

@@ -8,29 +8,42 @@ claiming exactly the true edges that some patch contains, since nobody can see t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from lograb.attacks import ATTACKS, find_attack
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, count_edges
-from lograb.types import Reconstruction
+from lograb.metrics import EdgeCounts, Ranking, count_edges, edge_keys
+from lograb.ragged import owners
+from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
+from lograb.theory.recoverability import relative_error
+from lograb.types import Bools, Ints, Observations, Reconstruction
+
+FALSE_RATE, RECALL = 1e-3, 0.5
 
 
-def run_attack(instance: Instance, name: str, seed: int = 0) -> tuple[Reconstruction, float]:
+def run_attack(
+    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None
+) -> tuple[Reconstruction, float]:
     """Let one attack loose on the observations of a single graph; returns the seconds it took."""
     attack = find_attack(name)
     observations = instance.observe(features="features" in attack.channels)
     start = time.perf_counter()
-    answer = attack.reconstruct(observations, np.random.default_rng(seed))
+    answer = attack.reconstruct(observations, np.random.default_rng(seed), settings)
     return answer, time.perf_counter() - start
 
 
 def evaluate(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
-    """Score an answer against the truth in both scopes, JSON-ready."""
+    """Score an answer about a single graph against the truth, JSON-ready.
+
+    F1 comes in two scopes: ``global`` counts all true edges, ``recovered`` those among the nodes that
+    the answer claims to have recovered. Precision and recall are global. A metric that the answer
+    does not allow (cohesion without islands, a ranking without true pairs) is None.
+    """
     if answer.n_nodes != instance.n_nodes:
         raise LograbError(f"the answer is about {answer.n_nodes} nodes, the instance has {instance.n_nodes}")
     truth = instance.truth.edges
@@ -42,7 +55,63 @@ def evaluate(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
         "recall": everywhere.recall,
         "node_coverage": len(answer.nodes) / instance.n_nodes,
         "claimed": everywhere.claimed,
+        "frobenius_error": relative_error(truth, answer.edges, instance.n_nodes),
+        **_cohesion(truth, answer),
+        **_ranking(instance, answer),
     }
+
+
+def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
+    cohesion = boundary = None
+    if answer.islands is not None:
+        cohesion = island_cohesion(truth, answer.edges, answer.islands)
+        boundary = boundary_ratio(truth, answer.islands)
+    interval = None if cohesion is None or boundary is None else cohesion_recall_interval(cohesion, boundary)
+    return {"island_cohesion": cohesion, "recall_interval": interval}
+
+
+def _ranking(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
+    seen, n = instance.observations, instance.n_nodes
+    pairs, scores = answer.edges, answer.scores
+    if answer.judged is not None and answer.judged_scores is not None:
+        pairs, scores = answer.judged, answer.judged_scores
+    shared = share_a_patch(seen, pairs)
+    pairs, scores = pairs[shared], scores[shared]
+    true = np.isin(edge_keys(pairs, n), edge_keys(instance.truth.edges[instance.co_observed], n))
+    ranking = Ranking.of(scores, true, int(instance.co_observed.sum()), count_pairs(seen))
+    values = {
+        "average_precision": ranking.average_precision(),
+        "auroc": ranking.auroc(),
+        "tpr_at_fpr_0.001": ranking.recall_at_false_rate(FALSE_RATE),
+        "precision_at_recall_0.5": ranking.precision_at_recall(RECALL),
+    }
+    return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+
+def _inside(seen: Observations) -> sp.csr_array:
+    """Mark which patches each node lies in, shape (n_nodes, n_patches)."""
+    shape = (seen.n_nodes, seen.n_patches)
+    return sp.csr_array((np.ones(len(seen.nodes), dtype=np.int32), (seen.nodes, owners(seen.ptr))), shape=shape)
+
+
+def share_a_patch(seen: Observations, pairs: Ints, at_once: int = 1 << 18) -> Bools:
+    """Tell for each pair whether some patch contains both nodes."""
+    inside = _inside(seen)
+    found = [np.zeros(0, dtype=bool)]
+    for start in range(0, len(pairs), at_once):
+        part = pairs[start : start + at_once]
+        both = inside[part[:, 0]].multiply(inside[part[:, 1]])
+        found.append(np.asarray(both.sum(axis=1)).ravel() > 0)
+    return np.concatenate(found)
+
+
+def count_pairs(seen: Observations, at_once: int = 512) -> int:
+    """Count the pairs of nodes that share a patch, a few rows at a time: no n × n anything."""
+    inside = _inside(seen)
+    transposed = inside.T.tocsr()
+    present = np.unique(seen.nodes)
+    total = sum((inside[present[i : i + at_once]] @ transposed).nnz for i in range(0, len(present), at_once))
+    return int(total - len(present)) // 2
 
 
 def ceiling(instance: Instance) -> float:
@@ -52,25 +121,51 @@ def ceiling(instance: Instance) -> float:
     return EdgeCounts(hits, len(flags), hits).f1
 
 
-def compare(instance: Instance, names: Iterable[str] | None = None, seed: int = 0) -> list[dict[str, Any]]:
-    """Run attacks (all by default) and score them side by side, macro-averaged over graphs.
+def bounds(instance: Instance, seed: int = 0, known: dict[str, dict[str, Any]] | None = None) -> dict[str, float]:
+    """Give floor and ceiling of an instance (macro-averaged over its graphs).
 
-    The floor is the score of the best trivial attack; those always run, whatever is asked for.
+    The floor is the score of the best trivial attack; `known` holds rows that were computed before.
     """
-    wanted = list(ATTACKS) if names is None else list(names)
+    known = known or {}
     trivial = [name for name, attack in ATTACKS.items() if attack.trivial]
-    rows = {name: _score(instance, name, seed) for name in dict.fromkeys(wanted + trivial)}
-    bounds = {
-        "floor": max(rows[name]["f1"]["global"] for name in trivial),
+    rows = [known[name] if name in known else score(instance, name, seed) for name in trivial]
+    return {
+        "floor": max(row["f1"]["global"] for row in rows),
         "ceiling": float(np.mean([ceiling(graph) for graph in instance])),
     }
-    return [{"method": n, "trivial": ATTACKS[n].trivial, **rows[n], **bounds} for n in wanted]
 
 
-def _score(instance: Instance, name: str, seed: int) -> dict[str, Any]:
-    """Run one attack on every graph and average its scores; the seconds add up."""
-    runs = [(graph, *run_attack(graph, name, seed)) for graph in instance]
-    scores = [evaluate(graph, answer) for graph, answer, _ in runs]
-    means = {key: float(np.mean([s[key] for s in scores])) for key in ("precision", "recall", "node_coverage")}
-    f1 = {scope: float(np.mean([s["f1"][scope] for s in scores])) for scope in ("global", "recovered")}
-    return {"f1": f1, **means, "seconds": float(sum(seconds for *_, seconds in runs))}
+def score(
+    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Run one attack on every graph of an instance and average its scores."""
+    runs = [run_attack(graph, name, seed, settings) for graph in instance]
+    answers = [answer for answer, _ in runs]
+    told = answers[0].diagnostics if len(answers) == 1 else {"graphs": len(answers)}
+    return average(instance, answers) | {"seconds": float(sum(s for _, s in runs)), "diagnostics": told}
+
+
+def average(instance: Instance, answers: Sequence[Reconstruction]) -> dict[str, Any]:
+    """Score one answer for each graph and average over the graphs where a metric is defined."""
+    if len(answers) != len(instance):
+        raise LograbError(f"the instance has {len(instance)} graphs, the answer {len(answers)}")
+    means: dict[str, Any] = _mean([evaluate(graph, answer) for graph, answer in zip(instance, answers)])
+    return means
+
+
+def _mean(scores: list[Any]) -> Any:
+    """Average nested scores position by position; None where nothing is defined."""
+    if isinstance(scores[0], dict):
+        return {key: _mean([s[key] for s in scores]) for key in scores[0]}
+    present = [s for s in scores if s is not None]
+    if not present:
+        return None
+    return np.mean(present, axis=0).tolist()
+
+
+def compare(instance: Instance, names: Iterable[str] | None = None, seed: int = 0) -> list[dict[str, Any]]:
+    """Run attacks (all by default) and score them side by side, between one floor and one ceiling."""
+    wanted = list(ATTACKS) if names is None else list(names)
+    rows = {name: score(instance, name, seed) for name in wanted}
+    between = bounds(instance, seed, rows)
+    return [{"method": n, "trivial": ATTACKS[n].trivial, **rows[n], **between} for n in wanted]

@@ -1,0 +1,140 @@
+"""How fast patches are aligned: ratios within one run, because machines are noisy.
+
+    python benchmarks/alignment.py [procrustes] [synchronisation] [disconnected] [many]
+
+``procrustes``: all pairs of patches at once against a Python loop of single SVDs.
+``synchronisation``: the sparse solver against a dense eigenvector synchronisation of the same patches.
+``disconnected``: the same two where the patch graph falls apart.
+``many``: the three rival attacks on 1,625 patches, where the dense matrix would not fit.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import lograb
+from lograb.attacks.alignment import Overlaps, locate_overlaps, padded_coordinates
+from lograb.attacks.eigen_sync import PatchGraph, eigen_sync, relative_maps, round_blocks, synchronise
+from lograb.attacks.local2global import local2global
+from lograb.attacks.nearest import choose_pairs, number_components
+from lograb.attacks.pointnetlk import pointnetlk
+from lograb.types import Floats, Ints
+
+
+def seconds(function: Callable[[], object], repeats: int = 3) -> float:
+    """Take the best of several runs."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def loop_of_svds(coordinates: Floats, overlaps: Overlaps) -> list[Floats]:
+    """What one would write first: one SVD per pair of patches."""
+    maps = []
+    for p in range(len(overlaps)):
+        shared = slice(overlaps.ptr[p], overlaps.ptr[p + 1])
+        a, b = coordinates[overlaps.in_first[shared]], coordinates[overlaps.in_second[shared]]
+        left, _, right = np.linalg.svd(b.T @ a)
+        maps.append(left @ right)
+    return maps
+
+
+def procrustes() -> None:
+    for d, k, p in ((1, 32, 1.0), (1, 8, 1.0), (2, 8, 0.3), (2, 32, 0.1)):
+        seen = lograb.generate("citation", d=d, p=p, k=k, sigma=0.05).observe(features=False)
+        coordinates = padded_coordinates(seen, seen.vectors, k)
+        first, second, _ = choose_pairs(seen, 2, 20)
+        overlaps = locate_overlaps(seen, first, second)
+        ours = seconds(lambda c=coordinates, o=overlaps: relative_maps(c, o))
+        loop = seconds(lambda c=coordinates, o=overlaps: loop_of_svds(c, o), 1)
+        print(f"procrustes d={d} k={k}: {len(overlaps):,} pairs, mean overlap {overlaps.sizes.mean():.1f}: "
+              f"batched {ours:.3f} s, loop of SVDs {loop:.2f} s = {loop / ours:.1f} x")  # fmt: skip
+
+
+def ring(n_patches: int, k: int, rings: int = 1, noise: float = 0.0) -> tuple[PatchGraph, Floats]:
+    """Make relative maps between neighbours on rings of patches with known frames, shape (m, k, k)."""
+    rng = np.random.default_rng(0)
+    m = n_patches * rings
+    frames = np.linalg.qr(rng.standard_normal((m, k, k)))[0]
+    start = np.arange(m)
+    ends = [start // n_patches * n_patches + (start + step) % n_patches for step in (1, 2, 3)]
+    first, second = np.concatenate([start] * 3), np.concatenate(ends)
+    first, second = np.minimum(first, second), np.maximum(first, second)
+    # A ≈ B Q: coordinates times frame agree, so Q = R_second R_firstᵀ
+    exact = frames[second] @ frames[first].swapaxes(1, 2)
+    left, _, right = np.linalg.svd(exact + noise * rng.standard_normal(exact.shape))
+    component = number_components(m, first, second)[1]
+    return PatchGraph(first, second, left @ right, np.ones(len(first)), np.full(m, k), component), frames
+
+
+def plain_dense(graph: PatchGraph) -> Floats:
+    """Synchronise with one dense matrix and all its eigenvectors, components or not."""
+    m, k = len(graph.ranks), graph.maps.shape[2]
+    blocks = np.zeros((m, k, m, k))
+    blocks[graph.second, :, graph.first] = graph.maps
+    blocks[graph.first, :, graph.second] = graph.maps.swapaxes(1, 2)
+    vectors = np.linalg.eigh(blocks.reshape(m * k, m * k))[1][:, -k:]
+    return round_blocks(vectors.reshape(m, k, k), "polar")
+
+
+def sparse(graph: PatchGraph) -> Floats:
+    return synchronise(graph, "polar", 1e-8, 600, np.random.default_rng(0))[0]
+
+
+def error(graph: PatchGraph, frames: Floats, truth: Floats) -> float:
+    """Compare relative frames of random patches inside components: root mean square per entry."""
+    rng = np.random.default_rng(1)
+    total = []
+    for c in np.unique(graph.component):
+        mine: Ints = np.flatnonzero(graph.component == c)
+        i, j = rng.choice(mine, 200), rng.choice(mine, 200)
+        gap = frames[i] @ frames[j].swapaxes(1, 2) - truth[i] @ truth[j].swapaxes(1, 2)
+        total.append((gap**2).mean())
+    return float(np.sqrt(np.mean(total)))
+
+
+def synchronisation() -> None:
+    for m, k in ((50, 16), (100, 16), (100, 32)):
+        graph, truth = ring(m, k, noise=0.02)
+        ours, dense = seconds(lambda g=graph: sparse(g), 2), seconds(lambda g=graph: plain_dense(g), 1)
+        print(f"synchronisation of {m} patches, k={k}: sparse {ours:.2f} s, dense {dense:.2f} s = "
+              f"{dense / ours:.1f} x; error {error(graph, sparse(graph), truth):.4f} and "
+              f"{error(graph, plain_dense(graph), truth):.4f}")  # fmt: skip
+
+
+def disconnected() -> None:
+    for rings in (1, 2, 4):
+        graph, truth = ring(30, 8, rings=rings)
+        ours, dense = (error(graph, solve(graph), truth) for solve in (sparse, plain_dense))
+        print(f"{rings} ring(s) of 30 patches, k=8, no noise: error sparse {ours:.1e}, dense {dense:.1e}")
+
+
+def many() -> None:
+    for d in (1, 2):
+        seen = lograb.generate("citation", d=d, p=0.6, k=32, sigma=0.05).observe(features=False)
+        for attack in (eigen_sync, local2global, pointnetlk):
+            taken = seconds(lambda a=attack, s=seen: a(s, np.random.default_rng(0)), 1)
+            print(f"{attack.__name__} on citation d={d} p=0.6 k=32, {seen.n_patches:,} patches: {taken:.1f} s")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    dense = (1625 * 32) ** 2 * 8 / 2**30
+    print(f"peak memory {peak:.2f} GiB; a dense matrix of 1,625 patches with k=32 alone takes {dense:.0f} GiB")
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "procrustes": procrustes,
+    "synchronisation": synchronisation,
+    "disconnected": disconnected,
+    "many": many,
+}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()

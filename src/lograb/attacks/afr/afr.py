@@ -1,0 +1,180 @@
+"""The stages of AFR in order, and what it claims in the end.
+
+Inside an island a node's position x_u is the mean of its aligned rows of φ, and a pair that shares
+one of the island's patches is scored by ⟨x_u, x_w⟩, the island's version of the heat kernel. A pair
+is claimed where that exceeds the pair's threshold. The margin m = score / threshold becomes
+m / (1 + m), which is comparable with the probabilities of cross-voting; a pair judged by several
+islands keeps the mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lograb.attacks.afr.bundle import adjust
+from lograb.attacks.afr.fidelity import Fidelity, fidelity
+from lograb.attacks.afr.islands import Assembler, Assembly, dimension
+from lograb.attacks.afr.kernel import local_graphs, pair_margins
+from lograb.attacks.afr.ransac import survivable_inlier_fraction
+from lograb.attacks.afr.settings import AfrSettings
+from lograb.attacks.afr.voting import cross_votes
+from lograb.attacks.alignment import find_overlaps, padded_coordinates
+from lograb.attacks.pairs import mean_by_key, unpair
+from lograb.errors import LograbError
+from lograb.ragged import owners
+from lograb.types import Floats, Ints, Observations, Reconstruction
+
+DEFAULTS = AfrSettings()
+
+
+def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DEFAULTS) -> Reconstruction:
+    """Rebuild the graph by AFR."""
+    if seen.values is None or seen.next_values is None:
+        raise LograbError("AFR needs the eigenvalues, and these observations withhold them")
+    local = local_graphs(seen, settings)
+    trust = fidelity(seen, local.entropy, settings)
+    coordinates = padded_coordinates(seen, local.features, seen.protocol.k)
+    core = np.flatnonzero(trust.core)
+    assembly = Assembler(seen, local, coordinates, trust.score, core, settings, rng).run()
+    objective = _adjust_islands(seen, coordinates, trust, assembly, settings)
+    keys, margins = pair_margins(seen, _aligned(seen, coordinates, assembly), assembly.island_of, settings)
+    island = assign_nodes(seen, assembly.island_of)
+    edges, scores, judged, judged_scores = _claims(seen, keys, margins, island, settings)
+    nodes = np.unique(seen.nodes[np.isin(owners(seen.ptr), core)])
+    told = _diagnostics(trust, assembly, objective, settings)
+    return Reconstruction(seen.n_nodes, edges, scores, nodes, judged, judged_scores, island, told)
+
+
+def _aligned(seen: Observations, coordinates: Floats, assembly: Assembly) -> Floats:
+    """Carry the coordinates of every entry into the frame of its island."""
+    out = coordinates.copy()
+    moved = np.flatnonzero((assembly.frames != np.eye(coordinates.shape[1])).any(axis=(1, 2)))
+    for i in moved:
+        span = slice(seen.ptr[i], seen.ptr[i + 1])
+        out[span] = coordinates[span] @ assembly.frames[i]
+    return out
+
+
+def assign_nodes(seen: Observations, island_of: Ints) -> Ints:
+    """Assign every node to one island: the one with most of its patches, then the larger, then the first.
+
+    Parameters
+    ----------
+    island_of : int64 array, shape (n_patches,), -1 outside the core
+
+    Returns
+    -------
+    int64 array, shape (n_nodes,), -1 for nodes in no core patch
+    """
+    entry_island = island_of[owners(seen.ptr)]
+    kept = entry_island >= 0
+    out = np.full(seen.n_nodes, -1, dtype=np.int64)
+    if not kept.any():
+        return out
+    keys, votes = np.unique(seen.nodes[kept] * seen.n_patches + entry_island[kept], return_counts=True)
+    node, island = keys // seen.n_patches, keys % seen.n_patches
+    size = np.bincount(island, minlength=seen.n_patches)
+    order = np.lexsort((-island, size[island], votes))
+    out[node[order]] = island[order]  # the last assignment wins: most votes, then size, then number
+    return out
+
+
+def _adjust_islands(
+    seen: Observations, coordinates: Floats, trust: Fidelity, assembly: Assembly, settings: AfrSettings
+) -> tuple[float, float] | None:
+    """Adjust the frames of all stitched islands at once; the objective before and after."""
+    if settings.bundle == "off" or not assembly.stitches:
+        return None
+    first, second, cross, constant = _eligible_pairs(seen, coordinates, trust, assembly, settings)
+    if settings.bundle == "literal":
+        # Each pair by itself is plain Procrustes on its consensus: its optimum is the objective.
+        values = np.linalg.svd(cross, compute_uv=False).sum()
+        before = constant - 2 * np.einsum("mij,mij->", assembly.frames[first], cross @ assembly.frames[second])
+        return float(before), float(constant - 2 * values)
+    result = adjust(assembly.frames, first, second, cross, constant, settings.bundle_steps)
+    assembly.frames = result.frames
+    return result.objective[0], result.objective[-1]
+
+
+def _eligible_pairs(
+    seen: Observations, coordinates: Floats, trust: Fidelity, assembly: Assembly, settings: AfrSettings
+) -> tuple[Ints, Ints, Floats, float]:
+    """List the eligible pairs of patches inside islands with their cross products on consensus rows."""
+    overlaps = find_overlaps(seen, 2, np.flatnonzero(assembly.island_of >= 0))
+    same = assembly.island_of[overlaps.first] == assembly.island_of[overlaps.second]
+    k = coordinates.shape[1]
+    kept, crosses, constant = [], [], 0.0
+    for i in np.flatnonzero(same):
+        v, w = int(overlaps.first[i]), int(overlaps.second[i])
+        size = int(overlaps.sizes[i])
+        r = dimension(size, k, int(min(seen.ranks[v], seen.ranks[w])), settings)
+        if size < settings.needed_overlap(r, k, float(min(trust.score[v], trust.score[w]))):
+            continue
+        span = slice(overlaps.ptr[i], overlaps.ptr[i + 1])
+        a, b = coordinates[overlaps.in_first[span]].copy(), coordinates[overlaps.in_second[span]].copy()
+        a[:, r:] = b[:, r:] = 0.0
+        inliers = _consensus(a @ assembly.frames[v], b @ assembly.frames[w], settings.inlier_tolerance)
+        a, b = a[inliers], b[inliers]
+        kept.append((v, w))
+        crosses.append(a.T @ b)
+        constant += float((a**2).sum() + (b**2).sum())
+    pairs = np.array(kept, dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1], np.array(crosses).reshape(-1, k, k), constant
+
+
+def _consensus(first: Floats, second: Floats, tolerance: float) -> np.ndarray:
+    norm = 0.5 * (np.linalg.norm(first, axis=1).mean() + np.linalg.norm(second, axis=1).mean())
+    return np.asarray(np.linalg.norm(first - second, axis=1) <= tolerance * norm)
+
+
+def _claims(
+    seen: Observations, keys: Ints, margins: Floats, island: Ints, settings: AfrSettings
+) -> tuple[Ints, Floats, Ints, Floats]:
+    """Combine islands and votes into claimed edges and judged pairs, each with its score."""
+    keys, margins = mean_by_key(keys, margins)
+    scores = np.maximum(margins, 0.0) / (1.0 + np.maximum(margins, 0.0))
+    if settings.cross_voting:
+        pairs, chance = cross_votes(seen, island, settings.c0, settings.kappa)
+        keys = np.concatenate([keys, pairs[:, 0] * seen.n_nodes + pairs[:, 1]])
+        scores = np.concatenate([scores, chance])
+        order = np.lexsort((-scores, keys))
+        first = np.diff(keys[order], prepend=-1) > 0
+        keys, scores = keys[order][first], scores[order][first]
+    judged = unpair(keys, seen.n_nodes)
+    claimed = scores >= 0.5
+    edges, strength = judged[claimed], scores[claimed]
+    if settings.top_k is not None:
+        kept = among_best(edges, strength, settings.top_k, seen.n_nodes)
+        edges, strength = edges[kept], strength[kept]
+    return edges, strength, judged, scores
+
+
+def among_best(edges: Ints, scores: Floats, top: int, n_nodes: int) -> np.ndarray:
+    """Keep an edge if it is among the `top` strongest of one of its endpoints; ties by pair."""
+    ends = np.concatenate([edges[:, 0], edges[:, 1]])
+    index = np.tile(np.arange(len(edges)), 2)
+    order = np.lexsort((index, -scores[index], ends))
+    counts = np.bincount(ends, minlength=n_nodes)
+    rank = np.arange(len(ends)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = np.zeros(len(edges), dtype=bool)
+    kept[index[order[rank < top]]] = True
+    return kept
+
+
+def _diagnostics(
+    trust: Fidelity, assembly: Assembly, objective: tuple[float, float] | None, settings: AfrSettings
+) -> dict[str, Any]:
+    islands = np.unique(assembly.island_of[assembly.island_of >= 0])
+    sample = max(assembly.samples, default=None)
+    return {
+        "core_patches": int(trust.core.sum()),
+        "stitches_tried": assembly.tried,
+        "stitches_accepted": len(assembly.stitches),
+        "stitches_rejected": dict(assembly.rejected),
+        "islands": len(islands),
+        "bundle_objective": None if objective is None else {"before": objective[0], "after": objective[1]},
+        "survivable_inlier_fraction": None if sample is None or not settings.ransac
+        else survivable_inlier_fraction(settings.iterations, sample),
+    }  # fmt: skip

@@ -1,0 +1,81 @@
+"""All parameters of AFR in one place, with the paper's values as defaults (hyper-parameter table)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# The table's adaptive-penalty scaling for the k it was tuned at; between them the nearest k counts.
+GAMMA = {16: 30.0, 32: 70.0, 64: 140.0}
+
+
+class AfrSettings(BaseModel):
+    """Parameters of AFR. Those marked * are not named in the paper; the default is ours.
+
+    Attributes
+    ----------
+    t : time of the heat kernel.
+    threshold : * how a kernel becomes a graph; see `lograb.attacks.afr.kernel`.
+    alpha : weight of the gap-to-truncation ratio in the fidelity score; 1 leaves the ratio alone,
+        0 the entropy.
+    s_min, delta_min, q_max : what makes a core patch.
+    k_base, gamma : the adaptive overlap; gamma None takes the table's value for the shared k.
+    align_dim : ``full`` aligns in all k dimensions, as printed, and needs overlaps of k + 1 nodes;
+        ``auto`` aligns in the r leading dimensions that an overlap of r + 1 nodes supports.
+    order : ``fidelity`` stitches the most trustworthy pairs first, ``random`` ablates that.
+    adaptive : whether the demanded overlap grows as fidelity falls.
+    ransac : whether alignment is robust; plain Procrustes otherwise.
+    iterations : samples RANSAC draws.
+    inlier_tolerance : * largest residual of an inlier, as a multiple of the overlap's mean row norm.
+    connected : * demand on the overlap: ``connected``, ``diameter`` (at most 2) or ``any``.
+    bundle : ``joint`` over absolute rotations, ``literal`` as printed (pair by pair), or ``off``.
+    bundle_steps : most steps of descent.
+    cross_voting, c0, kappa : links between islands by co-occurrence.
+    top_k : most edges per node in the output; None for no filter.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    t: float = Field(default=0.8, gt=0)
+    threshold: Literal["half-edge", "otsu"] = "half-edge"
+    alpha: float = Field(default=0.7, ge=0, le=1)
+    s_min: float = Field(default=0.6, ge=0, le=1)
+    delta_min: float = Field(default=0.1, ge=0)
+    q_max: int | None = Field(default=None, ge=1)
+    k_base: int = Field(default=5, ge=1)
+    gamma: float | None = Field(default=None, ge=0)
+    align_dim: Literal["full", "auto"] = "full"
+    order: Literal["fidelity", "random"] = "fidelity"
+    adaptive: bool = True
+    ransac: bool = True
+    iterations: int = Field(default=300, ge=1)
+    inlier_tolerance: float = Field(default=0.5, gt=0)
+    connected: Literal["connected", "diameter", "any"] = "connected"
+    bundle: Literal["joint", "literal", "off"] = "joint"
+    bundle_steps: int = Field(default=100, ge=0)
+    cross_voting: bool = True
+    c0: int = Field(default=2, ge=0)
+    kappa: float = Field(default=1.0, gt=0)
+    top_k: int | None = Field(default=5, ge=1)
+
+    def gamma_at(self, k: int) -> float:
+        """Give the scaling for embeddings of k columns."""
+        if self.gamma is not None:
+            return self.gamma
+        return GAMMA[min(GAMMA, key=lambda tuned: (abs(tuned - k), tuned))]
+
+    def needed_overlap(self, r: int, k: int, fidelity: float) -> float:
+        """Say how many nodes two patches must share to be aligned in r of k dimensions.
+
+        ``full`` (r = k): max{k + 1, k_base + gamma (1 - fidelity)}. ``auto`` scales gamma with r by
+        the rule that the paper derives for it, (r + 1 - k_base) / (1 - s_min), with k_base at most
+        r + 1. Without adaptation the floor r + 1 alone counts.
+        """
+        if not self.adaptive:
+            return r + 1
+        if self.align_dim == "full":
+            return max(r + 1, self.k_base + self.gamma_at(k) * (1 - fidelity))
+        base = min(self.k_base, r + 1)
+        gamma = (r + 1 - base) / (1 - self.s_min) if self.s_min < 1 else 0.0
+        return max(r + 1, base + gamma * (1 - fidelity))

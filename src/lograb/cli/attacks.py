@@ -1,0 +1,110 @@
+"""``lograb attack``, ``evaluate`` and ``certify``."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Any
+
+from lograb import pipeline
+from lograb.cli.output import notice, print_json, print_table
+from lograb.errors import LograbError
+from lograb.tasks import average, bounds, read_answers, run_attack, write_answers
+from lograb.theory import certify
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """Read ``key=value`` settings; values are JSON where they can be, text otherwise."""
+    settings = {}
+    for pair in pairs:
+        key, separator, text = pair.partition("=")
+        if not separator or not key:
+            raise LograbError(f"a setting is written key=value, got '{pair}'")
+        try:
+            settings[key] = json_module.loads(text)
+        except ValueError:
+            settings[key] = None if text == "None" else text
+    return settings
+
+
+def attack_instance(path: Path, method: str, output: Path | None, seed: int, pairs: list[str], json: bool) -> None:
+    """Run an attack; score it where the file carries the truth."""
+    instance = pipeline.load(path)
+    settings = parse_settings(pairs)
+    runs = [run_attack(graph, method, seed, settings) for graph in instance]
+    answers = [answer for answer, _ in runs]
+    if output is not None:
+        write_answers(output, instance, answers)
+    told = answers[0].diagnostics if len(answers) == 1 else {"graphs": len(answers)}
+    result: dict[str, Any] = {"method": method, "seed": seed, "seconds": sum(s for _, s in runs),
+                              "claimed": sum(len(a.edges) for a in answers), "diagnostics": told}  # fmt: skip
+    if instance.has_truth:
+        result |= average(instance, answers) | bounds(instance, seed)
+    else:
+        notice("the file has no truth: nothing is scored")
+    show_scores(f"{method} on {path}", result, json)
+
+
+def evaluate_answer(path: Path, answer: Path, json: bool) -> None:
+    """Score an answer from a file."""
+    instance = pipeline.load(path)
+    result = {"answer": answer.name} | average(instance, read_answers(answer, instance)) | bounds(instance)
+    show_scores(f"{answer} on {path}", result, json)
+
+
+def show_scores(title: str, result: dict[str, Any], json: bool) -> None:
+    """Print scores as JSON or as a table."""
+    if json:
+        print_json(result)
+        return
+    flat = {f"F1, {scope}": value for scope, value in result.get("f1", {}).items()}
+    flat |= {key: value for key, value in result.items() if key not in ("f1", "method", "answer", "diagnostics")}
+    flat |= result.get("diagnostics", {})
+    print_table(title, ("what", "value"), [(k, _cell(v)) for k, v in flat.items() if v is not None], fold="value")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return " .. ".join(_cell(item) for item in value)
+    return str(value)
+
+
+def certify_instance(path: Path, json: bool) -> None:
+    """Say for how many patches exact recovery is guaranteed, by which statement, with or without the truth."""
+    instance = pipeline.load(path)
+    found = [
+        certify(graph.observations, graph.patch_edges if graph.has_truth else None) for graph in instance
+    ]
+    result = found[0] if len(found) == 1 else {"graphs": len(found), **_add_up(found)}
+    if json:
+        print_json(result)
+        return
+    rows = [
+        (s["name"], "yes" if s["needs_truth"] else "no", f"{s['holds']:,} of {s['applies_to']:,}", s["says"])
+        for s in result["statements"]
+    ]
+    columns = ("statement", "needs truth", "holds", "says")
+    print_table(f"{path}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold="says")
+    guaranteed = result["guaranteed"]
+    print(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches.")
+    if result.get("reason"):
+        print(result["reason"])
+
+
+def _add_up(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add the counts of several graphs."""
+    first = found[0]
+    total: dict[str, Any] = {}
+    for key, value in first.items():
+        parts = [item[key] for item in found]
+        if isinstance(value, bool) or not isinstance(value, int | dict | list):
+            total[key] = value if all(part == value for part in parts) else None
+        elif isinstance(value, int):
+            total[key] = sum(part or 0 for part in parts)
+        elif isinstance(value, dict):
+            total[key] = _add_up(parts)
+        else:
+            total[key] = [_add_up([part[i] for part in parts]) for i in range(len(value))]
+    return total

@@ -1,0 +1,76 @@
+"""How far eigenvectors move when the Laplacian is perturbed (Theorem 1, Davis-Kahan).
+
+The printed constant is too small by a factor of two. For L = diag(0, δ) and E = diag(ε, -ε) with ε
+slightly above δ/2 the two eigenvectors change places: the distance is √2, the printed bound about
+√2 / 2. The same happens on a real patch: two joined nodes, E = ε (uuᵀ - vvᵀ), see
+`swapped_eigenvectors`. Yu, Wang and Samworth (Biometrika 2015, Theorem 2) prove twice the printed
+bound with the gap of the unperturbed matrix; the factor two is the price for not knowing the other gap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lograb.errors import LograbError
+from lograb.types import Floats
+
+
+def procrustes_distance(first: Floats, second: Floats) -> float:
+    """Distance of two orthonormal bases up to rotation: the least ‖second - first Q‖_F over Q in O(k).
+
+    Parameters
+    ----------
+    first, second : float arrays, shape (q, k), orthonormal columns
+
+    Notes
+    -----
+    The optimal Q is the polar factor of firstᵀ second, whose singular values are the cosines of the
+    principal angles. The difference is formed, not 2k - 2 Σ cos θ, which loses half of the digits.
+    """
+    left, _, right = np.linalg.svd(first.T @ second)
+    return float(np.linalg.norm(second - first @ (left @ right)))
+
+
+def printed_bound(k: int, perturbation: float, gap: float) -> float:
+    """Evaluate Theorem 1 as printed, √(2k) ε / δ. It is false; kept to be compared with.
+
+    Parameters
+    ----------
+    k : int
+        Number of eigenvectors.
+    perturbation : float
+        ε, a bound on the spectral norm of the perturbation.
+    gap : float
+        δ = λ_{k+1} - λ_k of the unperturbed matrix; infinite for a complete spectrum.
+    """
+    if k < 0 or perturbation < 0 or gap < 0:
+        raise LograbError(f"k, perturbation and gap must not be negative, got {k}, {perturbation}, {gap}")
+    if gap == 0:
+        return np.inf if perturbation > 0 and k > 0 else 0.0
+    return float(np.sqrt(2 * k) * perturbation / gap)
+
+
+def perturbation_bound(k: int, perturbation: float, gap: float) -> float:
+    """Bound `procrustes_distance` after a perturbation: 2 √(2k) ε / δ (Yu, Wang, Samworth).
+
+    Never more than √(2k), the largest distance there is. Parameters as in `printed_bound`.
+    """
+    return float(min(2 * printed_bound(k, perturbation, gap), np.sqrt(2 * k)))
+
+
+def swapped_eigenvectors(excess: float = 0.01) -> tuple[Floats, Floats]:
+    """Build a patch and a perturbation that refute Theorem 1 as printed.
+
+    Parameters
+    ----------
+    excess : float, above 0
+        By how much ‖E‖ exceeds half of the gap, relatively.
+
+    Returns
+    -------
+    laplacian : float array, shape (2, 2)
+        Normalized Laplacian of two joined nodes: eigenvalues 0 and 2.
+    perturbation : float array, shape (2, 2)
+        Symmetric, of spectral norm 1 + excess; with k = 1 it turns the bottom eigenvector by 90°.
+    """
+    return np.array([[1.0, -1.0], [-1.0, 1.0]]), (1.0 + excess) * np.array([[0.0, 1.0], [1.0, 0.0]])
