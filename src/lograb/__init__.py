@@ -9,6 +9,7 @@ The data walks through the package in this order:
 ``observations``  3  Patches -> Observations, all that an eavesdropper sees
 ``instance``, ``archive``    observations, truth and spec together; one verified file
 ``attacks``       5  Observations -> Reconstruction
+``theory``           bounds and certificates
 ``learning``      5' what needs torch
 ``tasks``         6  what is asked, floor and ceiling included
 ``metrics``       7  truth, estimate -> number

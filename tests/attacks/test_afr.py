@@ -189,7 +189,7 @@ def test_exact_without_noise_on_complete_one_hop_patches():
 ABLATIONS = [
     {}, {"ransac": False}, {"order": "random"}, {"bundle": "off"}, {"bundle": "literal"}, {"alpha": 1.0},
     {"alpha": 0.0}, {"adaptive": False}, {"connected": "diameter"}, {"connected": "any"}, {"q_max": 5},
-    {"threshold": "otsu"}, {"top_k": None}, {"cross_voting": False},
+    {"threshold": "otsu"}, {"top_k": None}, {"output": "fill"}, {"cross_voting": False},
 ]  # fmt: skip
 
 

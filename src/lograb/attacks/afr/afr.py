@@ -143,7 +143,7 @@ def _claims(
         first = np.diff(keys[order], prepend=-1) > 0
         keys, scores = keys[order][first], scores[order][first]
     judged = unpair(keys, seen.n_nodes)
-    claimed = scores >= 0.5
+    claimed = scores >= (0.5 if settings.output == "cap" else 0.0)
     edges, strength = judged[claimed], scores[claimed]
     if settings.top_k is not None:
         kept = among_best(edges, strength, settings.top_k, seen.n_nodes)

@@ -33,6 +33,8 @@ class AfrSettings(BaseModel):
     bundle_steps : most steps of descent.
     cross_voting, c0, kappa : links between islands by co-occurrence.
     top_k : most edges per node in the output; None for no filter.
+    output : * ``cap`` keeps at most top_k of the edges that pass their threshold; ``fill`` emits the
+        top_k best pairs of every node whether they pass or not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +60,7 @@ class AfrSettings(BaseModel):
     c0: int = Field(default=2, ge=0)
     kappa: float = Field(default=1.0, gt=0)
     top_k: int | None = Field(default=5, ge=1)
+    output: Literal["cap", "fill"] = "cap"
 
     def gamma_at(self, k: int) -> float:
         """Give the scaling for embeddings of k columns."""
