@@ -206,6 +206,8 @@ def test_auto_stitches_and_merges():
     told = run(lograb.generate("karate", d=1, p=1.0, k=40), align_dim="auto", connected="any").diagnostics
     assert told["stitches_accepted"] > 0
     assert told["islands"] == told["core_patches"] - told["stitches_accepted"]
+    consistency = told["cycle_consistency"]
+    assert 0 < consistency["before"] <= consistency["after"] <= 1 + 1e-9
     assert told["stitches_tried"] == told["stitches_accepted"] + sum(told["stitches_rejected"].values())
 
 

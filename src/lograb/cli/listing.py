@@ -50,7 +50,7 @@ CATALOGS: dict[str, Callable[[], Rows]] = {
     "attacks": _attacks,
 }
 # Too much for a table; JSON has them.
-LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"}, "attacks": {"settings", "cost"}}
+LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"}, "attacks": {"settings"}}
 
 
 def show_catalogs(kind: str | None, json: bool) -> None:
