@@ -2,7 +2,7 @@
 
     python benchmarks/reconstruction.py core [ROWS]       the core table (rows 1-8 by default)
     python benchmarks/reconstruction.py ablation          the ablation table, full and auto
-    python benchmarks/reconstruction.py choices           what explains AFR's difference on row 1
+    python benchmarks/reconstruction.py choices [ROW]     what explains AFR's difference on a row (1 by default)
     python benchmarks/reconstruction.py speed             seconds and memory
 
 Needs the real data (LOGRAB_MIRROR or the cache). Prints Markdown rows as they are done.
@@ -102,8 +102,8 @@ def ablation() -> None:
               f"{stitches} |", flush=True)  # fmt: skip
 
 
-def choices() -> None:
-    source, parameters, _, _ = ROWS[1]
+def choices(number: int = 1) -> None:
+    source, parameters, _, _ = ROWS[number]
     found = measure(source, parameters, {name: ("afr", settings) for name, settings in CHOICES})
     print("| choice | global | recovered |\n|---|---|---|")
     for name, _ in CHOICES:
@@ -124,5 +124,7 @@ if __name__ == "__main__":
     part = sys.argv[1] if len(sys.argv) > 1 else "core"
     if part == "core":
         core([int(n) for n in sys.argv[2:]] or list(range(1, 9)))
+    elif part == "choices":
+        choices(*(int(n) for n in sys.argv[2:]))
     else:
-        {"ablation": ablation, "choices": choices, "speed": speed}[part]()
+        {"ablation": ablation, "speed": speed}[part]()

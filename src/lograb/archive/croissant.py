@@ -77,6 +77,7 @@ def croissant(manifest: Manifest) -> bytes:
             f"gauge {spec.gauge}. The file manifest.json holds every parameter."
         ),
         "license": manifest.origin.licence or "not stated",
+        "citeAs": "Spectral Embeddings Leak Graph Topology: Theory, Benchmark, and Adaptive Reconstruction",
         "distribution": files,
     }
     if manifest.origin.url:
