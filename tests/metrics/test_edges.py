@@ -19,3 +19,11 @@ def test_silence_earns_nothing():
     none = np.empty((0, 2), np.int64)
     assert count_edges(np.array([[0, 1]]), none, 2).f1 == 0
     assert EdgeCounts(0, 0, 0).f1 == 0
+
+
+def test_interval_is_about_the_binomial_one():
+    low, high = EdgeCounts(claimed=1000, true=1000, hits=800).f1_interval()
+    assert low < 0.8 < high
+    assert 0.02 < high - low < 0.08
+    assert EdgeCounts(10, 10, 10).f1_interval() == (1.0, 1.0)
+    assert EdgeCounts(0, 0, 0).f1_interval() == (0.0, 0.0)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from lograb.attacks import ATTACKS, find_attack
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, Ranking, count_edges, edge_keys
+from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, count_edges, edge_keys
 from lograb.ragged import owners
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
 from lograb.theory.recoverability import relative_error
@@ -51,6 +51,7 @@ def evaluate(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
     recovered = count_edges(truth, answer.edges, instance.n_nodes, answer.nodes)
     return {
         "f1": {"global": everywhere.f1, "recovered": recovered.f1},
+        "f1_interval": everywhere.f1_interval(),
         "precision": everywhere.precision,
         "recall": everywhere.recall,
         "node_coverage": len(answer.nodes) / instance.n_nodes,
@@ -149,7 +150,12 @@ def average(instance: Instance, answers: Sequence[Reconstruction]) -> dict[str, 
     """Score one answer for each graph and average over the graphs where a metric is defined."""
     if len(answers) != len(instance):
         raise LograbError(f"the instance has {len(instance)} graphs, the answer {len(answers)}")
-    means: dict[str, Any] = _mean([evaluate(graph, answer) for graph, answer in zip(instance, answers)])
+    scores = [evaluate(graph, answer) for graph, answer in zip(instance, answers)]
+    means: dict[str, Any] = _mean(scores)
+    if len(scores) > 1:  # graphs differ more than the pairs inside one: draw graphs
+        f1 = np.array([s["f1"]["global"] for s in scores])
+        drawn = np.random.default_rng(0).integers(len(f1), size=(2000, len(f1)))
+        means["f1_interval"] = list(bootstrap_interval(f1[drawn].mean(axis=1)))
     return means
 
 
