@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from timing import seconds
 
 import lograb
 from lograb.attacks.afr.ransac import ransac_align
@@ -26,16 +26,6 @@ from lograb.attacks.local2global import local2global
 from lograb.attacks.nearest import choose_pairs, number_components
 from lograb.attacks.pointnetlk import pointnetlk
 from lograb.types import Floats, Ints
-
-
-def seconds(function: Callable[[], object], repeats: int = 3) -> float:
-    """Take the best of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def loop_of_svds(coordinates: Floats, overlaps: Overlaps) -> list[Floats]:

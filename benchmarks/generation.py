@@ -17,19 +17,10 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 from threadpoolctl import threadpool_limits
+from timing import seconds
 
 import lograb
 from lograb.types import Graph
-
-
-def seconds(function: Callable[[], object], repeats: int) -> float:
-    """Take the best of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def plain_loop(graph: Graph, d: int) -> None:

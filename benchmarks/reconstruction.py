@@ -2,7 +2,7 @@
 
     python benchmarks/reconstruction.py core [ROWS]       the core table (rows 1-8 by default)
     python benchmarks/reconstruction.py ablation          the ablation table, full and auto
-    python benchmarks/reconstruction.py choices [ROW]     what explains AFR's difference on a row (1 by default)
+    python benchmarks/reconstruction.py choices [ROW]     AFR with one switch changed at a time, on a row (1 by default)
     python benchmarks/reconstruction.py speed             seconds and memory
 
 Needs the real data (LOGRAB_MIRROR or the cache). Prints Markdown rows as they are done.
@@ -63,7 +63,7 @@ Run = tuple[str, dict[str, Any]]
 
 
 def measure(source: str, parameters: dict[str, Any], runs: dict[str, Run]) -> dict[str, Any]:
-    """Run named attacks over all seeds; lists of global and recovered F1, floor, ceiling, diagnostics."""
+    """Run named attacks over all seeds; lists of global and recovered F1, stitches, floor, ceiling."""
     out: dict[str, Any] = {"floor": [], "ceiling": []} | {name: {"global": [], "recovered": []} for name in runs}
     for seed in SEEDS:
         instance = lograb.generate(source, seed=seed, **parameters)
@@ -71,7 +71,7 @@ def measure(source: str, parameters: dict[str, Any], runs: dict[str, Run]) -> di
             row = score(instance, attack, seed, settings)
             for scope in ("global", "recovered"):
                 out[name][scope].append(row["f1"][scope])
-            out[name]["diagnostics"] = row["diagnostics"]
+            out[name].setdefault("stitches", []).append(row["diagnostics"].get("stitches_accepted"))
         for name, value in bounds(instance, seed).items():
             out[name].append(value)
     return out
@@ -87,7 +87,7 @@ def core(numbers: list[int]) -> None:
         afr = found["afr"]
         print(f"| {number} {source} {tuple(parameters.values())} | {printed_sync / 100:.3f} | "
               f"{spread(found['eigen-sync']['global'])} | {printed_afr / 100:.3f} | {spread(afr['global'])} | "
-              f"{spread(afr['recovered'])} | {afr['diagnostics']['stitches_accepted']} | "
+              f"{spread(afr['recovered'])} | {afr['stitches']} | "
               f"{spread(found['floor'])} | {spread(found['ceiling'])} |", flush=True)  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def ablation() -> None:
     for name, settings, printed in ABLATION:
         runs = {dim: ("afr", settings | {"align_dim": dim}) for dim in ("full", "auto")}
         found = measure(source, parameters, runs)
-        stitches = found["auto"]["diagnostics"]["stitches_accepted"]
+        stitches = found["auto"]["stitches"]
         print(f"| {name} | {printed} | {spread(found['full']['global'])} | {spread(found['auto']['global'])} | "
               f"{stitches} |", flush=True)  # fmt: skip
 
@@ -111,12 +111,14 @@ def choices(number: int = 1) -> None:
 
 
 def speed() -> None:
-    for source, parameters in (ROWS[1][:2], ROWS[2][:2], ("blogcatalog", ROWS[1][1])):
+    cases = [(*ROWS[n][:2], dim) for n in (1, 2) for dim in ("full", "auto")]
+    cases.append(("blogcatalog", ROWS[1][1], "full"))
+    for source, parameters, dim in cases:
         instance = lograb.generate(source, **parameters)
         start = time.perf_counter()
-        score(instance, "afr")
+        score(instance, "afr", settings={"align_dim": dim})
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"afr with its scores on {source} {parameters}: {time.perf_counter() - start:.1f} s, "
+        print(f"afr ({dim}) with its scores on {source} {parameters}: {time.perf_counter() - start:.1f} s, "
               f"peak so far {peak:.1f} GiB", flush=True)  # fmt: skip
 
 
