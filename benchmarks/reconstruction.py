@@ -2,7 +2,7 @@
 
     python benchmarks/reconstruction.py core [ROWS]       the core table (rows 1-8 by default)
     python benchmarks/reconstruction.py ablation          the ablation table, full and auto
-    python benchmarks/reconstruction.py choices [ROW]     AFR with one switch changed at a time, on a row (1 by default)
+    python benchmarks/reconstruction.py choices [ROW]     AFR with one switch changed at a time (row 1)
     python benchmarks/reconstruction.py speed             seconds and memory
 
 Needs the real data (LOGRAB_MIRROR or the cache). Prints Markdown rows as they are done.
