@@ -1,0 +1,152 @@
+"""How good and how well calibrated the posterior attack is, over seeds, beside floor and ceiling.
+
+    python benchmarks/attack_quality.py table [ROWS]     real instances, three seeds
+    python benchmarks/attack_quality.py grid             the 54 scenarios of Cora: never below the floor
+    python benchmarks/attack_quality.py channels [ROWS]  which channel leaks what
+    python benchmarks/attack_quality.py speed            seconds and memory
+
+Needs the real data (LOGRAB_MIRROR or the cache). Each result is appended to attack_quality.jsonl (or to the file in
+the variable RESULTS) and skipped when it is there already; the Markdown rows are printed as they are done.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lograb
+from lograb.metrics import calibration
+from lograb.metrics.edges import edge_keys
+from lograb.tasks import average, bounds, run_attack, score
+
+SEEDS = (0, 1, 2)
+STORE = Path(os.environ.get("RESULTS", "attack_quality.jsonl"))
+# number: (source, parameters, AFR as printed, what was asked for: a share of the ceiling, or an F1)
+ROWS: dict[int, tuple[str, dict[str, Any], str, str]] = {
+    1: ("cora", {"d": 1, "k": 32, "sigma": 0.05}, "0.743", "0.993 of ceiling"),
+    2: ("cora", {"d": 1, "k": 32, "sigma": 0.1}, "0.691", "0.984 of ceiling"),
+    3: ("cora", {"d": 2, "k": 32, "sigma": 0.05}, "0.780", "0.965"),
+    4: ("cora", {"d": 2, "k": 32, "sigma": 0.0}, "–", "0.995"),
+    5: ("cora", {"d": 2, "k": 16, "sigma": 0.0}, "–", "0.990"),
+    6: ("cora", {"d": 2, "k": 32, "sigma": 0.1}, "–", "0.85"),
+    7: ("citeseer", {"d": 1, "k": 32, "sigma": 0.05}, "0.741", "0.996 of ceiling"),
+    8: ("citeseer", {"strategy": "cluster", "k": 32, "sigma": 0.05}, "0.799", "0.97 of ceiling"),
+    9: ("citeseer", {"strategy": "random", "k": 32, "sigma": 0.05}, "0.717", "0.97 of ceiling"),
+    10: ("proteins", {"d": 1, "k": 32, "sigma": 0.05}, "0.621", "0.995 of ceiling"),
+    11: ("blogcatalog", {"d": 1, "k": 32, "sigma": 0.05}, "0.645", "not below membership"),
+    12: ("blogcatalog", {"d": 1, "k": 32, "sigma": 0.0}, "–", "clearly above membership"),
+    13: ("pubmed", {"d": 1, "k": 32, "sigma": 0.05}, "0.728", "–"),
+    14: ("superpixels", {"d": 2, "k": 32, "sigma": 0.05}, "–", "–"),
+}
+
+
+def remembered(key: dict[str, Any], compute: Any) -> dict[str, Any]:
+    """Look a result up, or compute it and keep it."""
+    wanted = json.dumps(key, sort_keys=True)
+    if STORE.exists():
+        for line in STORE.read_text().splitlines():
+            record = json.loads(line)
+            if json.dumps(record["key"], sort_keys=True) == wanted:
+                return dict(record["value"])
+    value = compute()
+    with STORE.open("a") as file:
+        file.write(json.dumps({"key": key, "value": value}) + "\n")
+    return dict(value)
+
+
+def measure(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Run the attack on one instance: F1, calibration, floor, ceiling."""
+    instance = lograb.generate(source, p=parameters.get("p", 0.6), seed=seed,
+                               **{k: v for k, v in parameters.items() if k != "p"})  # fmt: skip
+    start = time.perf_counter()
+    runs = [run_attack(graph, "posterior", seed)[0] for graph in instance]
+    seconds = time.perf_counter() - start
+    f1 = average(instance, runs)["f1"]
+    probabilities, true, n_pairs, n_true = [], [], 0, 0
+    for graph, answer in zip(instance, runs):
+        keys = edge_keys(answer.judged, answer.n_nodes)
+        probabilities.append(answer.judged_scores)
+        true.append(np.isin(keys, edge_keys(graph.truth.edges, answer.n_nodes)))
+        n_pairs += answer.diagnostics["judged"]
+        n_true += int(graph.co_observed.sum())
+    told = calibration(np.concatenate(probabilities), np.concatenate(true), n_true, n_pairs)
+    return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed),
+            **told}  # fmt: skip
+
+
+def table(rows: list[int]) -> None:
+    print("| instance (p = 0.6) | AFR, paper | asked for | posterior | recovered | floor | ceiling | "
+          "of ceiling | skill | ECE | undecided | s |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for number in rows:
+        source, parameters, paper, asked = ROWS[number]
+        found = [remembered({"source": source, "seed": seed, **parameters},
+                            lambda seed=seed: measure(source, parameters, seed)) for seed in SEEDS]  # fmt: skip
+
+        def mean(name: str, found: list[dict[str, Any]] = found) -> float:
+            return float(np.mean([f[name] for f in found]))
+
+        spread = np.std([f["f1"] for f in found], ddof=1)
+        share = np.mean([f["f1"] / f["ceiling"] for f in found])
+        print(f"| {number} {source} {parameters} | {paper} | {asked} | {mean('f1'):.4f} ± {spread:.4f} | "
+              f"{mean('recovered'):.4f} | {mean('floor'):.4f} | {mean('ceiling'):.4f} | {share:.4f} | "
+              f"{mean('skill'):.3f} | {mean('error'):.3f} | {mean('undecided'):.0f} | {mean('seconds'):.1f} |",
+              flush=True)  # fmt: skip
+
+
+def grid() -> None:
+    below = 0
+    print("| d | k | σ | p | posterior | floor | ceiling |\n|---|---|---|---|---|---|---|")
+    for d, k, sigma, p in itertools.product((1, 2), (16, 32, 64), (0.0, 0.05, 0.1), (0.6, 0.8, 1.0)):
+        parameters = {"d": d, "k": k, "sigma": sigma, "p": p}
+        found = remembered({"source": "cora", "seed": 0, "grid": True, **parameters},
+                           lambda parameters=parameters: measure("cora", parameters, 0))  # fmt: skip
+        below += found["f1"] < found["floor"]
+        print(f"| {d} | {k} | {sigma} | {p} | {found['f1']:.4f} | {found['floor']:.4f} | {found['ceiling']:.4f} |",
+              flush=True)  # fmt: skip
+    print(f"\nBelow the floor: {below} of 54.")
+
+
+def channels(rows: list[int]) -> None:
+    print("| instance | membership | and eigenvectors | and eigenvalues |\n|---|---|---|---|")
+    for number in rows:
+        source, parameters, _, _ = ROWS[number]
+        instance = lograb.generate(source, p=0.6, seed=0, **parameters)
+        found = [score(instance, "posterior", 0, {"channels": names})["f1"]["global"]
+                 for names in (("membership",), ("membership", "eigenvectors"),
+                               ("membership", "eigenvectors", "eigenvalues"))]  # fmt: skip
+        print(f"| {number} {source} {parameters} | " + " | ".join(f"{f:.4f}" for f in found) + " |", flush=True)
+
+
+def speed() -> None:
+    print("| instance | seconds | processor seconds | peak GiB so far |\n|---|---|---|---|")
+    for source, d in (("cora", 1), ("cora", 2), ("citation-170k", 1)):
+        instance = lograb.generate(source, d=d, p=0.6, k=32, sigma=0.05, seed=0)
+        start, cpu = time.perf_counter(), time.process_time()
+        run_attack(instance[0], "posterior", 0)
+        seconds, used = time.perf_counter() - start, time.process_time() - cpu
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+        print(f"| {source} d={d} | {seconds:.1f} | {used:.1f} | {peak:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    command = sys.argv[1] if len(sys.argv) > 1 else "table"
+    chosen = [int(row) for row in sys.argv[2:]]
+    if command == "table":
+        table(chosen or list(ROWS))
+    elif command == "grid":
+        grid()
+    elif command == "channels":
+        channels(chosen or [1, 3, 7])
+    elif command == "speed":
+        speed()
+    else:
+        sys.exit(__doc__)

@@ -1,0 +1,143 @@
+"""Patches of one shape, stacked, and the pairs inside them as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lograb.attacks.pairs import members_of
+from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
+from lograb.types import Floats, Ints, Observations
+
+# One (b, q, q) array of a batch; about thirty of them are alive at a time.
+BATCH_BYTES = 1 << 22
+# A patch is read only if its embedding could tell two graphs apart by this many nats per node.
+MIN_NATS = 0.05
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Patches with equal size q and rank r.
+
+    Attributes
+    ----------
+    which : int64 array, shape (b,)
+    members : int64 array, shape (b, q)
+    frame : float array, shape (b, q, r)
+        Orthonormal columns nearest to the observed embedding.
+    mu : float array, shape (b, r)
+        1 - λ of the columns, or a guess where the eigenvalues or their pairing are unknown.
+    variance : float array, shape (b,)
+        σ² of the noise on the embedding.
+    entries : slice
+        Where its pairs stand in flat arrays over all pairs of all patches.
+    valued : bool
+        Whether `mu` was observed.
+    paired : bool
+        Whether the columns are eigenvectors; False for an arbitrary basis of the subspace.
+    """
+
+    which: Ints
+    members: Ints
+    frame: Floats
+    mu: Floats
+    variance: Floats
+    entries: slice
+    valued: bool
+    paired: bool
+
+    @property
+    def size(self) -> int:
+        """Members of each patch."""
+        return int(self.frame.shape[1])
+
+    @property
+    def rank(self) -> int:
+        """Columns of each frame."""
+        return int(self.frame.shape[2])
+
+    @property
+    def truncated(self) -> bool:
+        """Whether part of the spectrum is hidden."""
+        return self.rank < self.size
+
+    @property
+    def readable(self) -> bool:
+        """Whether eigenvalues and their columns are both known."""
+        return self.valued and self.paired
+
+    def matrix(self, flat: Floats) -> Floats:
+        """Spread values of its pairs into symmetric (b, q, q) matrices; the inverse of `pairs`."""
+        rows, cols = np.triu_indices(self.size, k=1)
+        full = np.zeros((len(self.which), self.size, self.size))
+        full[:, rows, cols] = flat.reshape(len(self.which), -1)
+        full[:, cols, rows] = full[:, rows, cols]
+        return full
+
+    def pairs(self, matrices: Floats) -> Floats:
+        """Take the pairs out of (b, q, q) matrices, flat."""
+        rows, cols = np.triu_indices(self.size, k=1)
+        return np.asarray(matrices[:, rows, cols]).ravel()
+
+
+def observed_blocks(seen: Observations, which: Ints) -> Floats:
+    """Stack the embeddings of patches with equal size and rank, shape (b, q, r)."""
+    q, r = int(seen.sizes[which[0]]), int(seen.ranks[which[0]])
+    return np.asarray(seen.vectors[seen.vector_ptr[which][:, None] + np.arange(q * r)]).reshape(-1, q, r)
+
+
+def runs_of_equal_shape(seen: Observations, which: Ints) -> Iterator[Ints]:
+    """Split patches into runs of equal size and rank that fit into a batch, smallest first."""
+    sizes, ranks = seen.sizes[which], seen.ranks[which]
+    order = np.lexsort((which, ranks, sizes))
+    changes = np.flatnonzero(np.diff(sizes[order]) | np.diff(ranks[order])) + 1
+    for run in np.split(which[order], changes):
+        if len(run):
+            at_once = max(1, int(BATCH_BYTES // (8 * int(seen.sizes[run[0]]) ** 2)))
+            for start in range(0, len(run), at_once):
+                yield run[start : start + at_once]
+
+
+def patch_noise(seen: Observations) -> Floats:
+    """Estimate σ² of every patch from its departure from orthonormality, shape (n_patches,)."""
+    squares = np.zeros(seen.n_patches)
+    for run in runs_of_equal_shape(seen, np.flatnonzero(seen.ranks >= 2)):
+        squares[run] = departure(observed_blocks(seen, run))
+    ranks = seen.ranks.astype(float)
+    return noise_levels(squares, ranks * (ranks - 1) / 2, seen.sizes.astype(float))
+
+
+def readable(seen: Observations, variance: Floats, max_entries: int) -> tuple[Ints, dict[str, int]]:
+    """Choose the patches worth reading, and count why the others are not.
+
+    Whatever two graphs a patch may hold, their frames differ by at most ‖U - U'‖² <= 4r, so that no test tells
+    them apart by more than 2r / σ² nats: patches below `MIN_NATS` per node are noise. Under the strict gauge a
+    complete frame is any orthonormal basis and says nothing either.
+    """
+    sizes, ranks = seen.sizes, seen.ranks
+    large_enough = (sizes >= 2) & (ranks >= 1)
+    blank = large_enough & seen.complete & (seen.protocol.gauge == "rotation")
+    drowned = large_enough & ~blank & (2.0 * ranks < MIN_NATS * sizes * variance)
+    chosen = np.flatnonzero(large_enough & ~blank & ~drowned)
+    chosen = chosen[np.argsort(sizes[chosen], kind="stable")]
+    entries = np.cumsum(sizes[chosen] * (sizes[chosen] - 1) // 2)
+    kept = chosen[entries <= max_entries]
+    return kept, {"read": len(kept), "drowned_in_noise": int(drowned.sum()), "blank_by_gauge": int(blank.sum()),
+                  "over_budget": len(chosen) - len(kept)}  # fmt: skip
+
+
+def stack(seen: Observations, which: Ints, variance: Floats, use_values: bool) -> list[Batch]:
+    """Build the batches of some patches."""
+    batches, start = [], 0
+    paired = seen.protocol.gauge != "rotation"
+    for run in runs_of_equal_shape(seen, which):
+        q, r = int(seen.sizes[run[0]]), int(seen.ranks[run[0]])
+        valued = use_values and seen.values is not None
+        mu = 1.0 - seen.values[seen.value_ptr[run][:, None] + np.arange(r)] if valued else np.zeros((len(run), r))  # type: ignore[index]
+        entries = slice(start, start + len(run) * (q * (q - 1) // 2))
+        start = entries.stop
+        batches.append(Batch(run, members_of(seen, run, q), nearest_frame(observed_blocks(seen, run)), mu,
+                             variance[run], entries, valued, paired))  # fmt: skip
+    return batches

@@ -1,0 +1,203 @@
+"""What one patch says about each of its pairs, given the current estimate of all the others.
+
+S = I - L has entries a_ij w_ij with w_ij = 1 / √(d_i d_j). Write S = Σ + δ with the current estimate Σ, and let U
+be the frame that was read off the patch, P = U Uᵀ, M = I - Λ. In the basis of the true eigenvectors the noise of U
+has independent components, so the residuals of the eigen-equation
+
+    inside   M - Uᵀ Σ U       noise variance σ² (μ_a - μ_b)² / 2    for a pair of kept columns a, b,
+    outside  -(I - P) Σ U     noise variance σ² (μ_a - θ)²          for a column a, θ typical of the hidden part,
+
+are independent observations of the same components of δ, to which the doubt about all other pairs adds a common
+variance τ². A pair adds w_ij (e_i e_jᵀ + e_j e_iᵀ) to δ; weighting each residual by its inverse variance gives the
+pair's score and its information. Terms of second order in σ bias both, and are removed: a frame that nears
+σ² q = 1 shrinks by `attenuation`, and noise in U meets itself in the residuals. See docs/posterior.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lograb.attacks.posterior.batches import Batch
+from lograb.types import Bools, Floats
+
+LEAST_DOUBT = 1e-6
+WEIGHT_ERROR = 0.02
+"""Relative variance of w_ij that remains when an edge itself is certain."""
+GUESS_ERROR = 0.01
+"""Variance of eigenvalues that were withheld and guessed."""
+FACTORS = 4
+"""Rank at which the table of weights is cut where pairs of columns meet pairs of nodes."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Estimates of a_ij (1 for an edge, 0 for none) from one batch, each shape (b, q, q).
+
+    Attributes
+    ----------
+    estimate : what this patch says, with the pair's own part of the current estimate taken out
+    variance : of the estimate, from noise and from doubt about other pairs
+    shared : the part from what the patch hides, which overlapping patches have in common
+    """
+
+    estimate: Floats
+    variance: Floats
+    shared: Floats
+
+
+def attenuation(batch: Batch) -> Floats:
+    """Factor by which noise shrinks U M Uᵀ, to second order: 1 + σ² (q - r / 2); shape (b,)."""
+    return np.asarray(1.0 + batch.variance * (batch.size - batch.rank / 2))
+
+
+def _outer(x: Floats, y: Floats) -> Floats:
+    return np.asarray(x[:, :, None] * y[:, None, :])
+
+
+def _times(frame: Floats, diagonal: Floats) -> Floats:
+    """U diag(c) Uᵀ for stacked frames (b, q, r) and diagonals (b, r)."""
+    return np.asarray((frame * diagonal[:, None, :]) @ frame.swapaxes(1, 2))
+
+
+def kept_entries(batch: Batch) -> tuple[Floats, Floats]:
+    """Estimate U M Uᵀ without bias, and the variance of each entry, shapes (b, q, q).
+
+    First order: U moves by U Ω inside its span (Ω skew, variance σ² / 2) and by σ (I - P) E outside.
+    """
+    frame, mu, s = batch.frame, batch.mu, batch.variance[:, None, None]
+    scale = attenuation(batch)[:, None, None]
+    squares = frame**2
+    t0, t1, t2 = (_times(frame, mu**n) for n in range(3))
+    w0, w1, w2 = ((squares * (mu**n)[:, None, :]).sum(axis=2) for n in range(3))
+    inside = _outer(w2, w0) + _outer(w0, w2) - 2 * _outer(w1, w1) + 2 * (t2 * t0 - t1**2)
+    outside = _outer(1 - w0, w2) + _outer(w2, 1 - w0) - 2 * t0 * t2
+    entries = scale * (t1 + s / 2 * mu.sum(axis=1)[:, None, None] * t0)
+    return entries, np.maximum(scale**2 * s * (inside / 2 + outside), 0.0)
+
+
+def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools) -> Evidence:
+    """Judge every pair of every patch of a batch.
+
+    Parameters
+    ----------
+    means : float array, shape (b, q, q)
+        Current probabilities of the pairs, zero on the diagonal.
+    degrees : float array, shape (b, q)
+    isolated : bool array, shape (b, q)
+        Members without an edge in the patch; L has a zero row there, S a one on the diagonal.
+    """
+    root = 1.0 / np.sqrt(degrees)
+    weights = _outer(root, root)
+    estimate = means * weights
+    patch, node = np.nonzero(isolated)
+    estimate[patch, node, node] = 1.0
+    doubt = weights**2 * (means * (1.0 - means) + WEIGHT_ERROR * means)
+    frame = batch.frame
+    image = estimate @ frame
+    inner = frame.swapaxes(1, 2) @ image
+    tau = (doubt @ frame**2).mean(axis=(1, 2)) + LEAST_DOUBT
+    second = batch.variance**2 * (estimate**2).sum(axis=(1, 2))
+    score, information, table = _inside(batch, inner, tau, second)
+    shared = np.zeros(())
+    if batch.truncated:
+        outer_score, outer_information, own, cross = _outside(batch, estimate, image, inner, tau, table)
+        score, information = score + outer_score, information + outer_information
+        mixing = cross**2
+        rest = np.maximum(mixing @ doubt @ mixing - own**2 * doubt, 0.0)
+        shared = rest / (np.maximum(1.0 - own, 0.02) * weights) ** 2
+    scale = attenuation(batch)[:, None, None]
+    information = np.maximum(weights**2 * information, 1e-12)
+    return Evidence(weights * scale * score / information + means, scale**2 / information, shared)
+
+
+def _inside(batch: Batch, inner: Floats, tau: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
+    """Score and information from the residual M - Uᵀ Σ U, and the sum of the weights.
+
+    Parameters
+    ----------
+    inner : float array, shape (b, r, r)
+        Uᵀ Σ U.
+    tau : float array, shape (b,)
+        Variance that doubt about other pairs adds to each component.
+    second : float array, shape (b,)
+        σ⁴ ‖Σ‖².
+    """
+    frame, mu, s = batch.frame, batch.mu, batch.variance[:, None]
+    scale = attenuation(batch)[:, None]
+    diagonal = np.arange(batch.rank)
+    one, two = mu[:, :, None], mu[:, None, :]
+    higher = (s**2)[:, :, None] * (one**2 + two**2) / 2 * batch.size + second[:, None, None]
+    weight = 1.0 / (s[:, :, None] / 2 * (one - two) ** 2 + tau[:, None, None] + higher)
+    weight[:, diagonal, diagonal] = 1.0 / (tau[:, None] + 2 * higher[:, diagonal, diagonal])
+    if not batch.paired:  # the residual is zero by choice of the basis
+        weight *= np.eye(batch.rank)
+    if not batch.valued:  # all but μ_1 = 1 are guesses
+        weight[:, diagonal[1:], diagonal[1:]] = 1.0 / (1.0 / weight[:, diagonal[1:], diagonal[1:]] + GUESS_ERROR)
+    residual = -scale[:, :, None] * inner
+    residual[:, diagonal, diagonal] += mu - s / 2 * scale * mu.sum(axis=1, keepdims=True)
+    met = s * (weight * (one - two)).sum(axis=2)  # noise of U that meets itself in the residual
+    score = frame @ (weight * residual) @ frame.swapaxes(1, 2) + _times(frame, met)
+    squares = frame**2
+    information = squares @ weight @ squares.swapaxes(1, 2) + _paired_products(frame, weight)
+    return score, information, weight.sum(axis=(1, 2))
+
+
+def _paired_products(frame: Floats, weight: Floats) -> Floats:
+    """Σ_ab weight_ab (u_ia u_ja) (u_ib u_jb), with the table cut at a few factors and its diagonal exact."""
+    values, factors = np.linalg.eigh(weight)
+    rest = np.einsum("baa->ba", weight).copy()
+    total = np.zeros((len(frame), frame.shape[1], frame.shape[1]))
+    for n in range(1, min(FACTORS, weight.shape[1]) + 1):
+        factor = factors[:, :, -n] * np.sqrt(np.maximum(values[:, -n], 0.0))[:, None]
+        total += _times(frame, factor) ** 2
+        rest -= factor**2
+    squares = frame**2
+    return np.asarray(total + (squares * np.maximum(rest, 0.0)[:, None, :]) @ squares.swapaxes(1, 2))
+
+
+def _outside(
+    batch: Batch, estimate: Floats, image: Floats, inner: Floats, tau: Floats, table: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Score and information from the residual (I - P) Σ U; the share of each pair that is hidden; I - P.
+
+    Parameters
+    ----------
+    estimate : float array, shape (b, q, q)
+        Σ.
+    image, inner : float arrays, shapes (b, q, r) and (b, r, r)
+        Σ U and Uᵀ Σ U.
+    tau, table : float arrays, shape (b,)
+        Variance by doubt, and the sum of the weights of the components inside.
+    """
+    frame, mu, s = batch.frame, batch.mu, batch.variance[:, None]
+    transposed, q = frame.swapaxes(1, 2), batch.size
+    scale = attenuation(batch)[:, None]
+    residual = image - frame @ inner
+    hidden = estimate - image @ transposed - frame @ image.swapaxes(1, 2) + frame @ inner @ transposed
+    n_hidden = q - batch.rank
+    theta = (np.einsum("bii->b", hidden) / n_hidden)[:, None]
+    theta2 = ((hidden**2).sum(axis=(1, 2)) / n_hidden)[:, None]
+    weight = 1.0 / (s * (mu**2 - 2 * mu * theta + theta2) + tau[:, None])
+    cross = np.eye(q) - frame @ transposed
+    # What noise alone makes of residual @ frame.T: the frame leans out of the true span by a factor, and
+    # the part outside meets itself.
+    trace = mu.sum(axis=1, keepdims=True)
+    lean = mu * (1 - 1 / scale) + s * trace / scale
+    met = lean + (mu - s * trace) / scale
+    off_diagonal = cross * ~np.eye(q, dtype=bool)
+
+    def total(values: Floats) -> Floats:
+        return np.asarray(values.sum(axis=1)[:, None, None])
+
+    thin = (s / scale)[:, :, None]
+    by_noise = _times(frame, weight * lean) + thin * (total(weight) * hidden - total(weight * met) * off_diagonal)
+    one_sided = (residual * weight[:, None, :]) @ transposed
+    score = 2 * by_noise - one_sided - one_sided.swapaxes(1, 2)
+    score += thin * s[:, :, None] * table[:, None, None] * hidden
+    outside = np.einsum("bii->bi", cross)
+    strength = np.einsum("bqa,ba->bq", frame**2, weight)
+    information = _outer(outside, strength) + _outer(strength, outside) + 2 * cross * _times(frame, weight)
+    own = _outer(outside, outside) + cross**2
+    return score, information, own, cross

@@ -1,0 +1,67 @@
+"""Frames whose eigenvalues, or whose pairing of columns with eigenvalues, are unknown.
+
+Withheld eigenvalues follow from the frame: S has a zero diagonal, Σ_a μ_a u_ia² + (hidden part) = 0 for every i,
+and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all kept
+eigenvalues were equal. Any estimate Σ of S has a compression Uᵀ Σ U whose diagonal, or eigenvectors, refine both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lograb.attacks.posterior.batches import Batch
+from lograb.types import Floats
+
+TYPICAL_MU = 0.5
+
+
+def first_guess(batch: Batch) -> Batch:
+    """Fill in eigenvalues before anything is known about the pairs."""
+    if batch.readable:
+        return batch
+    q, r = batch.size, batch.rank
+    if not batch.paired or (batch.truncated and batch.variance.any()):  # noise drowns the hidden diagonal
+        mean = batch.mu.mean(axis=1, keepdims=True) if batch.valued else np.full((len(batch.which), 1), TYPICAL_MU)
+        # The hidden part has mean eigenvalue -r mean / (q - r), because the trace of S is zero.
+        return replace(batch, mu=np.repeat(mean * q / max(q - r, 1), r, axis=1), paired=True, valued=True)
+    return replace(batch, mu=_from_diagonal(batch))
+
+
+def _from_diagonal(batch: Batch) -> Floats:
+    """Solve the zero diagonal for the eigenvalues by least squares, μ_1 = 1, descending."""
+    b, q, r = batch.frame.shape
+    squares = batch.frame**2
+    ramp = np.linspace(1.0, -1.0 if r == q else 0.0, r)
+    hidden = 1.0 - squares.sum(axis=2, keepdims=True)
+    system = np.concatenate([squares[:, :, 1:], hidden], axis=2)
+    guess = np.append(ramp[1:], 0.0 if r == q else -0.5)
+    ridge = (1e-3 + batch.variance)[:, None, None]
+    left = system.swapaxes(1, 2) @ system + ridge * np.eye(r)
+    right = -(system.swapaxes(1, 2) @ squares[:, :, :1])[:, :, 0] + ridge[:, 0] * guess
+    solved = np.linalg.solve(left, right[:, :, None])[:, : r - 1, 0]
+    mu = np.concatenate([np.ones((b, 1)), np.clip(solved, -1.0, 1.0)], axis=1)
+    return np.asarray(np.minimum.accumulate(mu, axis=1))
+
+
+def refit(batch: Batch, estimate: Floats) -> Batch:
+    """Choose columns and eigenvalues again, given an estimate of S, shape (b, q, q).
+
+    Parameters
+    ----------
+    batch : Batch
+        As it was observed, before `first_guess`.
+    """
+    if batch.readable:
+        return batch
+    inner = batch.frame.swapaxes(1, 2) @ estimate @ batch.frame
+    if batch.paired:
+        found = np.einsum("baa->ba", inner)
+        found = found / np.maximum(found[:, :1], 1e-3)  # μ_1 = 1 fixes the scale of the estimate
+        return replace(batch, mu=np.minimum.accumulate(np.clip(found, -1.0, 1.0), axis=1))
+    values, basis = np.linalg.eigh(inner)
+    frame = batch.frame @ basis[:, :, ::-1]
+    found = values[:, ::-1] / np.maximum(values[:, -1:], 1e-3)
+    known = np.sort(batch.mu, axis=1)[:, ::-1] if batch.valued else np.clip(found, -1.0, 1.0)
+    return replace(batch, frame=frame, mu=known)

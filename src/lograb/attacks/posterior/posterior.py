@@ -1,0 +1,113 @@
+"""The attack itself: all evidence on all pairs, fused and iterated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from lograb.attacks.membership import membership
+from lograb.attacks.pairs import pair_keys, unpair
+from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
+from lograb.attacks.posterior.cut import best_expected_f1
+from lograb.attacks.posterior.degrees import infer_degrees, leading, spread_and_ratio, volumes
+from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate
+from lograb.attacks.posterior.gauge import first_guess
+from lograb.attacks.posterior.isolated import drop_isolated
+from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
+from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.parallel import ordered_map
+from lograb.types import Floats, Ints, Observations, Reconstruction
+
+DEFAULTS = PosteriorSettings()
+SURE = 1e-6
+"""Distance from 0 and 1 that certain pairs keep."""
+LISTED = 1e-4
+"""Pairs below this probability are not listed."""
+CO_OCCURRENCE = 0.25
+"""Probability of the pairs that co-occurrence alone picks out."""
+
+
+def posterior(
+    seen: Observations, rng: np.random.Generator, settings: PosteriorSettings = DEFAULTS
+) -> Reconstruction:
+    """Give every pair that shares a patch the probability that it is an edge, and claim the likely ones."""
+    use_members = "membership" in settings.channels
+    if "eigenvectors" not in settings.channels:
+        return _by_membership(seen, rng, use_members)
+    variance = patch_noise(seen)
+    whole = seen
+    if "eigenvalues" in settings.channels:
+        seen, variance = drop_isolated(seen, variance)
+    which, patches = readable(seen, variance, settings.max_entries)
+    if not len(which):
+        answer = _by_membership(whole, rng, use_members)
+        return Reconstruction(**{**vars(answer), "diagnostics": {**answer.diagnostics, "patches": patches}})
+    centres = known_centres(whole)
+    batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
+    pairs = _pairs(whole, batches, centres, use_members)
+    works, told = _settle(whole.protocol.d, batches, centres)
+    log_odds = iterate(works, pairs, settings.iterations, settings.damping)
+    probability = expit(settings.temperature * log_odds)
+    probability = np.where(pairs.verdict > 0, 1 - SURE, np.where(pairs.verdict < 0, SURE, probability))
+    told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
+    return _answer(whole, pairs.keys, probability, told)
+
+
+def _answer(seen: Observations, keys: Ints, probability: Floats, told: dict[str, Any]) -> Reconstruction:
+    listed = probability >= LISTED
+    judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
+    cut, expected = best_expected_f1(scores)
+    claimed = scores >= cut
+    told = told | {"cut": cut if np.isfinite(cut) else None, "expected": expected, "judged": len(keys)}
+    return Reconstruction(seen.n_nodes, judged[claimed], scores[claimed], np.unique(seen.nodes), judged, scores,
+                          diagnostics=told)  # fmt: skip
+
+
+def _by_membership(seen: Observations, rng: np.random.Generator, allowed: bool) -> Reconstruction:
+    """Answer from membership alone, or with nothing."""
+    if not allowed:
+        return _answer(seen, np.empty(0, np.int64), np.empty(0), {"rule": "none"})
+    found = membership(seen, rng)
+    keys = found.edges[:, 0] * seen.n_nodes + found.edges[:, 1]
+    sure = found.diagnostics["rule"] != "co-occurrence"
+    probability = np.full(len(keys), 1 - SURE if sure else CO_OCCURRENCE)
+    return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]})
+
+
+def _pairs(seen: Observations, batches: list[Batch], centres: Ints, use_members: bool) -> Pairs:
+    """Number the pairs of all batches, and let membership decide what it can."""
+    n = seen.n_nodes
+    ball = ball_keys(seen, centres) if use_members else np.empty(0, np.int64)
+    inside = [pair_keys(batch.members, n)[0].ravel() for batch in batches]
+    radius = seen.protocol.d
+    stars = star_keys(ball, n) if radius == 1 else np.empty(0, np.int64)
+    keys, entry = np.unique(np.concatenate([*inside, stars]), return_inverse=True)
+    entry = entry[: len(entry) - len(stars)].astype(np.int32)
+    counts = np.bincount(entry, minlength=len(keys))
+    pairs = unpair(keys, n)
+    verdict, bins = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+    if use_members:
+        verdict = verdicts(pairs, ball, centres, n, radius)
+        occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
+        bins = likeness_bins(pairs, counts, occurrences, verdict == 0)
+    return Pairs(keys, entry, counts, verdict, bins)
+
+
+def _settle(radius: int, batches: list[Batch], centres: Ints) -> tuple[list[Patchwork], dict[str, Any]]:
+    """Find degrees before anything is known about the pairs."""
+    guessed = [first_guess(batch) for batch in batches]
+    firsts = [leading(batch) for batch in batches]
+    spread, ratio = spread_and_ratio(guessed, firsts)
+
+    def settle(position: int) -> Patchwork:
+        batch, first = batches[position], firsts[position]
+        centre = centres[batch.which] if radius == 1 else None
+        if centre is not None:
+            centre = np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
+        volume = volumes(guessed[position], first, centre, ratio)
+        return Patchwork(batch, first, spread, infer_degrees(first, volume, spread))
+
+    works = list(ordered_map(settle, range(len(batches))))
+    return works, {"degree_spread": spread, "volume_ratio": ratio}

@@ -1,0 +1,83 @@
+"""What membership alone says about pairs: certain edges, certain non-edges, and how alike two nodes' patches are.
+
+In a ball of radius 1 each member is a neighbour of the centre. In a ball of any radius all neighbours of the
+centre are members, so a centre has no edge to a node outside its ball.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lograb.attacks.centres import possible_centres
+from lograb.ragged import owners
+from lograb.types import Floats, Ints, Observations
+
+N_BINS = 12
+
+
+def known_centres(seen: Observations) -> Ints:
+    """Give the centre of each patch that was grown from one, or must have been; -1 for the others."""
+    unknown = np.full(seen.n_patches, -1, dtype=np.int64)
+    if seen.protocol.strategy not in ("d-hop", "random"):
+        return unknown
+    if seen.centres is not None:
+        return np.asarray(seen.centres)
+    if seen.protocol.strategy != "d-hop" or seen.protocol.d != 1:
+        return unknown
+    possible = possible_centres(seen)
+    if possible is not None:
+        owner = owners(seen.ptr)[possible]
+        alone = np.bincount(owner, minlength=seen.n_patches) == 1
+        unknown[owner[alone[owner]]] = seen.nodes[possible][alone[owner]]
+    return unknown
+
+
+def ball_keys(seen: Observations, centres: Ints) -> Ints:
+    """Number the (centre, member) pairs as centre * n_nodes + member, sorted."""
+    centre = centres[owners(seen.ptr)]
+    keys = (centre * seen.n_nodes + seen.nodes)[(centre >= 0) & (centre != seen.nodes)]
+    return np.asarray(np.unique(keys))
+
+
+def star_keys(ball: Ints, n_nodes: int) -> Ints:
+    """Turn (centre, member) numbers into numbers u * n_nodes + w of unordered pairs, u < w."""
+    centre, member = ball // n_nodes, ball % n_nodes
+    return np.unique(np.minimum(centre, member) * n_nodes + np.maximum(centre, member))
+
+
+def verdicts(pairs: Ints, ball: Ints, centres: Ints, n_nodes: int, radius: int) -> Ints:
+    """Decide pairs (m, 2) by membership: 1 is an edge, -1 is none, 0 is open."""
+    is_centre = np.zeros(n_nodes, dtype=bool)
+    is_centre[centres[centres >= 0]] = True
+    verdict = np.zeros(len(pairs), dtype=np.int64)
+    for one, other in ((pairs[:, 0], pairs[:, 1]), (pairs[:, 1], pairs[:, 0])):
+        asked = np.flatnonzero(is_centre[one])
+        keys = one[asked] * n_nodes + other[asked]
+        at = np.minimum(np.searchsorted(ball, keys), max(len(ball) - 1, 0))
+        inside = ball[at] == keys if len(ball) else np.zeros(len(keys), dtype=bool)
+        verdict[asked[~inside]] = -1
+        if radius == 1:
+            asked = asked[inside]
+            verdict[asked[verdict[asked] == 0]] = 1
+    return verdict
+
+
+def likeness_bins(pairs: Ints, counts: Ints, occurrences: Ints, free: np.ndarray) -> Ints:
+    """Sort pairs into bins by the share of their patches that they have in common.
+
+    Parameters
+    ----------
+    pairs : int64 array, shape (m, 2)
+    counts : int64 array, shape (m,)
+        Patches that contain both nodes.
+    occurrences : int64 array, shape (n_nodes,)
+        Patches that contain each node.
+    free : bool array, shape (m,)
+        The pairs whose quantiles bound the bins.
+    """
+    both: Floats = np.sqrt(occurrences[pairs[:, 0]] * occurrences[pairs[:, 1]].astype(float))
+    likeness = counts / np.maximum(both, 1.0)
+    if not free.any():
+        return np.zeros(len(pairs), dtype=np.int64)
+    bounds = np.quantile(likeness[free], np.linspace(0, 1, N_BINS + 1)[1:-1])
+    return np.searchsorted(bounds, likeness, side="left")

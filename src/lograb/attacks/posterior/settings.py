@@ -1,0 +1,39 @@
+"""What can be chosen about the posterior attack."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+Channel = Literal["membership", "eigenvalues", "eigenvectors"]
+
+
+class PosteriorSettings(BaseModel):
+    """Settings of the posterior attack; the defaults were chosen on generated graphs only.
+
+    Attributes
+    ----------
+    channels : the evidence to use. Without ``membership``, who sits in whose patch says nothing beyond which
+        pairs can be judged; without ``eigenvalues`` they are treated as withheld; without ``eigenvectors`` only
+        membership is left.
+    iterations : how often all pairs are judged anew given the current estimate of all others.
+    damping : share of the old log-odds that is kept in each iteration.
+    temperature : factor on the final log-odds. Below 1, because patches that overlap err together.
+    max_entries : pairs in patches that are looked at, counted once per patch, smallest patches first. Patches
+        beyond it contribute their membership only.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    channels: tuple[Channel, ...] = Field(default=("membership", "eigenvalues", "eigenvectors"))
+    iterations: int = Field(default=6, ge=1, le=1000)
+    damping: float = Field(default=0.3, ge=0, lt=1)
+    temperature: float = Field(default=0.75, gt=0, le=1)
+    max_entries: int = Field(default=30_000_000, ge=0)
+
+    @field_validator("channels", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        """Accept names with commas between them, as on the command line."""
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value

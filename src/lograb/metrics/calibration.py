@@ -1,0 +1,65 @@
+"""Whether probabilities mean what they say.
+
+Most pairs that share a patch are obvious non-edges, so a plain average over all of them flatters: a constant 0
+already has a small calibration error. Reliability is therefore judged where the attack is undecided, and the log
+loss against the best constant, the share of true edges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lograb.types import Bools, Floats
+
+UNDECIDED = (0.05, 0.95)
+N_BINS = 10
+LEAST = 1e-6
+"""Probability of pairs that an attack does not list."""
+
+
+def reliability(probabilities: Floats, true: Bools, n_bins: int = N_BINS) -> tuple[Floats, Floats, Floats]:
+    """Compare promised and found shares of edges in bins of equal width.
+
+    Returns
+    -------
+    promised, found, counts : float arrays, shape (n_bins,)
+        NaN where a bin is empty.
+    """
+    which = np.minimum((probabilities * n_bins).astype(np.int64), n_bins - 1)
+    counts = np.bincount(which, minlength=n_bins).astype(float)
+    with np.errstate(invalid="ignore"):
+        promised = np.bincount(which, probabilities, n_bins) / counts
+        found = np.bincount(which, true, n_bins) / counts
+    return promised, found, counts
+
+
+def calibration(probabilities: Floats, true: Bools, n_true: int, n_pairs: int) -> dict[str, float]:
+    """Judge probabilities of pairs, the unlisted ones among `n_pairs` counting as `LEAST`.
+
+    Parameters
+    ----------
+    probabilities, true : arrays, shape (m,)
+        Listed pairs, and which of them are edges.
+    n_true, n_pairs : int
+        Edges and pairs that share a patch, listed or not.
+
+    Returns
+    -------
+    dict
+        ``skill``: 1 - log loss / log loss of the base rate. ``error``: expected calibration error over undecided
+        pairs, the mean gap between promised and found shares. ``undecided``: how many these are.
+    """
+    p = np.clip(probabilities, LEAST, 1.0 - LEAST)
+    unlisted, missed = n_pairs - len(p), n_true - int(true.sum())
+    loss = -(np.log(p[true]).sum() + np.log1p(-p[~true]).sum())
+    loss -= missed * np.log(LEAST) + (unlisted - missed) * np.log1p(-LEAST)
+    base = n_true / max(n_pairs, 1)
+    entropy = -n_true * np.log(base) - (n_pairs - n_true) * np.log1p(-base) if 0 < base < 1 else 0.0
+    open_pairs = (probabilities > UNDECIDED[0]) & (probabilities < UNDECIDED[1])
+    promised, found, counts = reliability(probabilities[open_pairs], true[open_pairs])
+    gap = np.nansum(np.abs(promised - found) * counts)
+    return {
+        "skill": float(1.0 - loss / entropy) if entropy else float("nan"),
+        "error": float(gap / max(counts.sum(), 1.0)),
+        "undecided": float(counts.sum()),
+    }

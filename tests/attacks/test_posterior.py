@@ -1,0 +1,245 @@
+"""The posterior attack: each part against what proves it right, then the whole."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import lograb
+from lograb.attacks.catalog import ATTACKS
+from lograb.attacks.posterior import PosteriorSettings, posterior
+from lograb.attacks.posterior.batches import Batch, patch_noise, readable
+from lograb.attacks.posterior.box import box_inversion
+from lograb.attacks.posterior.cut import best_expected_f1
+from lograb.attacks.posterior.degrees import infer_degrees, leading, volumes
+from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
+from lograb.attacks.posterior.isolated import drop_isolated
+from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
+from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
+from lograb.metrics import calibration, count_edges
+from lograb.tasks import ceiling, evaluate
+
+
+def normalised(adjacency):
+    degrees = adjacency.sum(axis=1)
+    root = 1.0 / np.sqrt(np.maximum(degrees, 1))
+    return adjacency * root[:, None] * root[None, :] + np.diag((degrees == 0).astype(float))
+
+
+def batch_of(adjacency, rank, sigma=0.0, copies=1, seed=0):
+    """Observe one patch `copies` times with fresh noise."""
+    rng = np.random.default_rng(seed)
+    values, vectors = np.linalg.eigh(normalised(adjacency))
+    mu, frame = values[::-1][:rank], vectors[:, ::-1][:, :rank]
+    noisy = frame + sigma * rng.standard_normal((copies, *frame.shape))
+    q = len(adjacency)
+    return Batch(np.arange(copies), np.tile(np.arange(q), (copies, 1)), nearest_frame(noisy),
+                 np.tile(mu, (copies, 1)), np.full(copies, sigma**2), slice(0, copies * q * (q - 1) // 2),
+                 True, True)  # fmt: skip
+
+
+def graph(n=24, seed=1):
+    return nx.to_numpy_array(nx.powerlaw_cluster_graph(n, 2, 0.4, seed=seed))
+
+
+def attacked(instance, **settings):
+    answer = posterior(instance.observations, np.random.default_rng(0), PosteriorSettings(**settings))
+    return answer, evaluate(instance, answer)["f1"]["global"]
+
+
+def test_nearest_frame_is_the_polar_factor():
+    matrices = np.random.default_rng(0).standard_normal((5, 9, 4))
+    left, _, right = np.linalg.svd(matrices, full_matrices=False)
+    np.testing.assert_allclose(nearest_frame(matrices), left @ right, atol=1e-10)
+
+
+@pytest.mark.parametrize("sigma", [0.02, 0.1, 0.4])
+def test_noise_is_estimated_from_the_departure_from_orthonormality(sigma):
+    rng = np.random.default_rng(0)
+    frames = np.linalg.qr(rng.standard_normal((200, 30, 12)))[0] + sigma * rng.standard_normal((200, 30, 12))
+    found = noise_levels(departure(frames), np.full(200, 66.0), np.full(200, 30.0))
+    assert np.sqrt(found.mean()) == pytest.approx(sigma, rel=0.04)
+
+
+def test_patches_of_mixed_quality_get_their_own_noise():
+    rng = np.random.default_rng(0)
+    sigmas = np.repeat([0.0, 0.1], 50)
+    frames = np.linalg.qr(rng.standard_normal((100, 30, 20)))[0]
+    frames += sigmas[:, None, None] * rng.standard_normal(frames.shape)
+    found = noise_levels(departure(frames), np.full(100, 190.0), np.full(100, 30.0))
+    assert (found[:50] == 0).all()
+    assert (np.abs(np.sqrt(found[50:]) / 0.1 - 1) < 0.3).all()
+
+
+@pytest.mark.parametrize(("rank", "sigma"), [(24, 0.05), (12, 0.05), (12, 0.1)])
+def test_kept_entries_have_the_predicted_mean_and_variance(rank, sigma):
+    batch = batch_of(graph(), rank, sigma, copies=1500)
+    exact = batch_of(graph(), rank)
+    entries, variance = kept_entries(batch)
+    truth, _ = kept_entries(exact)
+    off = ~np.eye(24, dtype=bool)
+    error = (entries - truth)[:, off]
+    assert np.abs(error.mean(axis=0)).max() < 0.35 * error.std(axis=0).mean()
+    assert error.var(axis=0).mean() == pytest.approx(variance[:, off].mean(), rel=0.15)
+
+
+@pytest.mark.parametrize(("rank", "sigma"), [(24, 0.03), (24, 0.1), (12, 0.03), (12, 0.08)])
+def test_at_the_truth_evidence_is_centred_with_the_variance_it_claims(rank, sigma):
+    adjacency = graph()
+    batch = batch_of(adjacency, rank, sigma, copies=800)
+    means = np.tile(adjacency, (800, 1, 1))
+    found = pair_evidence(batch, means, means.sum(axis=2), np.zeros((800, 24), dtype=bool))
+    score = (found.estimate - adjacency) / np.sqrt(found.variance)
+    edges, others = adjacency > 0, (adjacency == 0) & ~np.eye(24, dtype=bool)
+    for kind in (edges, others):
+        assert abs(score[:, kind].mean()) < 0.3
+        assert 0.3 < score[:, kind].std() < 1.4
+
+
+def test_evidence_without_noise_is_exact_when_all_other_pairs_are_known():
+    adjacency = graph()
+    batch = batch_of(adjacency, 12)
+    means = adjacency[None].copy()
+    for i, j in ((0, 1), (3, 20), (5, 9)):
+        means[0, i, j] = means[0, j, i] = 0.5
+        found = pair_evidence(batch, means, adjacency.sum(axis=1)[None], np.zeros((1, 24), dtype=bool))
+        assert found.estimate[0, i, j] == pytest.approx(adjacency[i, j], abs=1e-6)
+        means[0] = adjacency
+
+
+def test_box_inversion_descends_inside_the_box_and_finds_a_truncated_patch():
+    adjacency = graph(30, seed=4)
+    truth = normalised(adjacency)
+    batch = batch_of(adjacency, 16)
+    degrees = adjacency.sum(axis=1)
+    upper = (1 / np.sqrt(np.outer(degrees, degrees)) * ~np.eye(30, dtype=bool))[None]
+
+    def objective(s):
+        return float(((s @ batch.frame - batch.frame * batch.mu[:, None, :]) ** 2).sum())
+
+    start, found = box_inversion(batch.frame, batch.mu, upper, 0), box_inversion(batch.frame, batch.mu, upper, 400)
+    assert (found >= 0).all()
+    assert (found <= upper + 1e-12).all()
+    np.testing.assert_allclose(found, found.swapaxes(1, 2))
+    assert objective(found) < 0.05 * objective(start)
+    assert np.abs(found[0] - truth).mean() < np.abs(start[0] - truth).mean() / 4
+
+
+def test_degrees_of_a_noiseless_patch_are_exact():
+    adjacency = graph()
+    batch = batch_of(adjacency, 12)
+    first = leading(batch)
+    found = infer_degrees(first, volumes(batch, first, None, 1.4), 0.5)
+    np.testing.assert_allclose(found.mean[0], adjacency.sum(axis=1), atol=0.05)
+
+
+def test_components_of_a_disconnected_patch_are_told_apart():
+    parts = nx.disjoint_union_all([nx.path_graph(4), nx.cycle_graph(5), nx.complete_graph(4)])
+    adjacency = nx.to_numpy_array(parts)
+    batch = batch_of(adjacency, 13)
+    first = leading(batch)
+    np.testing.assert_allclose(first.sizes[0], [4] * 4 + [5] * 5 + [4] * 4, atol=1e-6)
+    found = infer_degrees(first, volumes(batch, first, None, 1.4), 0.5)
+    # A cycle and a clique have equal degrees: only their ratio shows, and the least whole numbers are taken.
+    np.testing.assert_allclose(found.mean[0][:4], [1, 2, 2, 1], atol=0.05)
+
+
+def test_isolated_members_are_left_out_and_nobody_else():
+    parts = nx.disjoint_union_all([nx.powerlaw_cluster_graph(30, 2, 0.3, seed=1), nx.empty_graph(5), nx.path_graph(2)])
+    instance = lograb.generate(parts, strategy="cluster", clusters=1, k=32, sigma=0.03)
+    seen = instance.observations
+    smaller, _ = drop_isolated(seen, patch_noise(seen))
+    assert sorted(set(seen.nodes) - set(smaller.nodes)) == list(range(30, 35))
+    assert attacked(instance)[1] > 0.9 * ceiling(instance)
+
+
+def test_membership_verdicts_are_true():
+    instance = lograb.generate("citation", d=2, p=0.1, k=8, seed=3)
+    seen, n = instance.observations, instance.observations.n_nodes
+    centres = known_centres(seen)
+    pairs = np.stack(np.triu_indices(400, k=1), axis=1)
+    for radius, edges in ((2, instance.truth.edges),):
+        verdict = verdicts(pairs, ball_keys(seen, centres), centres, n, radius)
+        true = {tuple(edge) for edge in edges.tolist()}
+        assert not any(tuple(pair) in true for pair in pairs[verdict < 0].tolist())
+        assert not (verdict > 0).any()
+    one = lograb.generate("citation", d=1, p=0.3, k=8, seed=3)
+    centres = known_centres(one.observations)
+    verdict = verdicts(pairs, ball_keys(one.observations, centres), centres, n, 1)
+    truth = np.array([tuple(pair) in true for pair in pairs.tolist()])
+    assert truth[verdict > 0].all()
+    assert not truth[verdict < 0].any()
+    assert (verdict > 0).any()
+
+
+def test_the_cut_maximises_expected_f1():
+    rng = np.random.default_rng(0)
+    probabilities = rng.random(60) ** 3
+    cut, expected = best_expected_f1(probabilities)
+    tries = [2 * probabilities[probabilities >= c].sum() / ((probabilities >= c).sum() + probabilities.sum())
+             for c in probabilities]  # fmt: skip
+    assert expected["f1"] == pytest.approx(max(tries))
+    assert 2 * probabilities[probabilities >= cut].sum() / (
+        (probabilities >= cut).sum() + probabilities.sum()
+    ) == pytest.approx(max(tries))
+    assert best_expected_f1(np.empty(0))[0] == np.inf
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 8), (1, 64), (2, 32)])
+def test_without_noise_the_ceiling_is_reached(d, k):
+    instance = lograb.generate(nx.powerlaw_cluster_graph(200, 2, 0.4, seed=3), d=d, p=0.6, k=k)
+    assert attacked(instance)[1] >= 0.995 * ceiling(instance)
+
+
+def test_with_noise_it_beats_every_other_attack_and_is_calibrated():
+    instance = lograb.generate(nx.powerlaw_cluster_graph(300, 2, 0.4, seed=3), d=2, p=0.4, k=32, sigma=0.1)
+    answer, f1 = attacked(instance)
+    for name in ("membership", "heat-kernel", "afr"):
+        rival = ATTACKS[name].reconstruct(instance.observations, np.random.default_rng(0))
+        assert f1 > evaluate(instance, rival)["f1"]["global"] + 0.1
+    n = answer.n_nodes
+    keys, edges = answer.judged[:, 0] * n + answer.judged[:, 1], instance.truth.edges
+    true = np.isin(keys, edges[:, 0] * n + edges[:, 1])
+    told = calibration(answer.judged_scores, true, int(instance.co_observed.sum()), answer.diagnostics["judged"])
+    assert told["skill"] > 0.6
+    assert told["error"] < 0.12
+    expected = answer.diagnostics["expected"]
+    hit = count_edges(edges, answer.edges, n).hits / len(answer.edges)
+    assert expected["precision"] == pytest.approx(hit, abs=0.06)
+
+
+@pytest.mark.parametrize("hidden", [{"eigenvalues": False}, {"gauge": "rotation"}, {"gauge": "none"}])
+def test_other_gauges_and_withheld_eigenvalues_still_leak(hidden):
+    instance = lograb.generate(nx.powerlaw_cluster_graph(200, 2, 0.4, seed=3), d=2, p=0.4, k=16, **hidden)
+    members = ATTACKS["membership"].reconstruct(instance.observations, np.random.default_rng(0))
+    assert attacked(instance)[1] > evaluate(instance, members)["f1"]["global"] + 0.1
+
+
+def test_channels_add_up():
+    instance = lograb.generate("citation", d=1, p=0.4, k=8, sigma=0.05)
+    members = ATTACKS["membership"].reconstruct(instance.observations, np.random.default_rng(0))
+    answer, floor = attacked(instance, channels="membership")
+    np.testing.assert_array_equal(answer.edges, members.edges)
+    _, vectors = attacked(instance, channels="membership,eigenvectors")
+    _, everything = attacked(instance)
+    assert floor <= vectors <= everything
+    assert floor < everything
+    nothing, zero = attacked(instance, channels=())
+    assert zero == 0
+    assert len(nothing.edges) == 0
+
+
+def test_noise_that_drowns_the_spectrum_leaves_membership():
+    instance = lograb.generate("citation", d=1, p=0.2, k=16, sigma=20.0)
+    answer, f1 = attacked(instance)
+    assert answer.diagnostics["patches"]["read"] == 0
+    members = ATTACKS["membership"].reconstruct(instance.observations, np.random.default_rng(0))
+    assert f1 == evaluate(instance, members)["f1"]["global"]
+
+
+def test_large_patches_do_not_make_pairs_beyond_the_budget():
+    instance = lograb.generate(nx.star_graph(300), d=1, p=1.0, k=4, sigma=0.01)
+    seen = instance.observations
+    kept, counts = readable(seen, patch_noise(seen), 1000)
+    assert counts["over_budget"] == 1
+    assert (seen.sizes[kept] < 300).all()
+    assert attacked(instance, max_entries=1000)[1] == 1.0
