@@ -1,8 +1,11 @@
 """How fast patches are aligned: ratios within one run, because machines are noisy.
 
-    python benchmarks/alignment.py [procrustes] [synchronisation] [disconnected] [many]
+    python benchmarks/alignment.py [procrustes] [ransac] [calls] [assembly] [synchronisation] [disconnected] [many]
 
 ``procrustes``: all pairs of patches at once against a Python loop of single SVDs.
+``ransac``: all samples of an overlap at once against a Python loop over them, on made-up points.
+``calls``: the same on the overlaps that AFR hands to RANSAC.
+``assembly``: AFR with alignment (`align_dim="auto"`), as a whole and without bundle adjustment.
 ``synchronisation``: the sparse solver against a dense eigenvector synchronisation of the same patches.
 ``disconnected``: the same two where the patch graph falls apart.
 ``many``: the three rival attacks on 1,625 patches, where the dense matrix would not fit.
@@ -13,18 +16,23 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Callable
+from typing import Any
+from unittest import mock
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from timing import seconds
+from timing import both, seconds
 
 import lograb
-from lograb.attacks.afr.ransac import ransac_align
+from lograb.attacks.afr import AfrSettings, afr, islands
+from lograb.attacks.afr.ransac import Alignment, ransac_align
 from lograb.attacks.alignment import Overlaps, locate_overlaps, padded_coordinates
-from lograb.attacks.eigen_sync import PatchGraph, eigen_sync, relative_maps, round_blocks, synchronise
+from lograb.attacks.eigen_sync import eigen_sync
 from lograb.attacks.local2global import local2global
-from lograb.attacks.nearest import choose_pairs, number_components
+from lograb.attacks.partners import choose_pairs, number_components
 from lograb.attacks.pointnetlk import pointnetlk
+from lograb.attacks.relative_maps import relative_maps
+from lograb.attacks.synchronisation import PatchGraph, round_blocks, synchronise
 from lograb.types import Floats, Ints
 
 
@@ -120,28 +128,79 @@ def many() -> None:
     print(f"peak memory {peak:.2f} GiB; a dense matrix of 1,625 patches with k=32 alone takes {dense:.0f} GiB")
 
 
+Points = tuple[Floats, Floats, float]
+
+
+def loop_of_samples(first: Floats, second: Floats, tolerance: float, iterations: int = 300) -> int:
+    """What one would write first: gather, multiply, decompose and measure, sample after sample."""
+    m, r = first.shape
+    most = 0
+    for rows in np.argsort(np.random.default_rng(0).random((iterations, m)), axis=1)[:, : r + 1]:
+        left, _, right = np.linalg.svd(second[rows].T @ first[rows])
+        agree = np.linalg.norm(first - second @ (left @ right), axis=1) <= tolerance
+        most = max(most, int(agree.sum()))
+    return most
+
+
+def all_samples(first: Floats, second: Floats, tolerance: float, iterations: int = 300) -> int:
+    return int(ransac_align(first, second, tolerance, iterations, np.random.default_rng(0)).inliers.sum())
+
+
+def compare(what: str, overlaps: list[Points], repeats: int) -> None:
+    with threadpool_limits(1):
+        ours = both(lambda: [all_samples(*points) for points in overlaps], repeats)
+        loop = both(lambda: [loop_of_samples(*points) for points in overlaps], max(1, repeats // 4))
+    each = 1e3 / len(overlaps)
+    print(f"RANSAC, 300 samples, {what}: {each * ours[0]:.1f} ms, loop {each * loop[0]:.1f} ms = "
+          f"{loop[0] / ours[0]:.1f} x; processor time {each * ours[1]:.1f} and {each * loop[1]:.1f} ms = "
+          f"{loop[1] / ours[1]:.1f} x", flush=True)  # fmt: skip
+
+
 def ransac() -> None:
     """All samples of one overlap at once, against a loop that aligns sample after sample."""
     rng = np.random.default_rng(0)
-    for r in (3, 8, 16):
-        first, second = rng.standard_normal((2, 3 * r, r))
-        sample = np.argsort(rng.random((300, 3 * r)), axis=1)[:, : r + 1]
+    for r in (3, 8, 16, 32):
+        for m in (r + 6, 3 * r):
+            second = rng.standard_normal((m, r))
+            first = second @ np.linalg.qr(rng.standard_normal((r, r)))[0] + 0.1 * rng.standard_normal((m, r))
+            first[m // 2 :] = rng.standard_normal((m - m // 2, r))
+            compare(f"r={r}, {m} points, half of them right", [(first, second, 0.5 * r**0.5)], 40)
 
-        def loop(first=first, second=second, sample=sample) -> None:
-            for rows in sample:
-                left, _, right = np.linalg.svd(second[rows].T @ first[rows])
-                np.linalg.norm(first - second @ (left @ right), axis=1)
 
-        with threadpool_limits(1):
-            ours = seconds(lambda a=first, b=second: ransac_align(a, b, 1.0, 300, np.random.default_rng(0)), 5)
-            plain = seconds(loop, 3)
-        print(f"RANSAC, 300 samples, {3 * r} points, r={r}: {1e3 * ours:.1f} ms, loop {1e3 * plain:.1f} ms = "
-              f"{plain / ours:.1f} x")  # fmt: skip
+def calls() -> None:
+    """The same on the overlaps that AFR hands to RANSAC."""
+    for d, p in ((1, 0.6), (2, 0.3)):
+        overlaps: list[Points] = []
+
+        def record(first: Floats, second: Floats, tolerance: float, *rest: Any, to=overlaps) -> Alignment:
+            to.append((first, second, tolerance))
+            return ransac_align(first, second, tolerance, *rest)
+
+        seen = lograb.generate("citation", d=d, p=p, k=32, sigma=0.05).observe(features=False)
+        settings = AfrSettings(align_dim="auto", connected="any", bundle="off")
+        with mock.patch.object(islands, "ransac_align", record):
+            afr(seen, np.random.default_rng(0), settings)
+        shapes = np.array([first.shape for first, *_ in overlaps])
+        what = f"{len(overlaps)} overlaps of citation d={d} p={p}, median r={np.median(shapes[:, 1]):.0f}"
+        compare(f"{what} of {np.median(shapes[:, 0]):.0f} points", overlaps, 3)
+
+
+def assembly() -> None:
+    """AFR with alignment, and without Stage 3a."""
+    for d in (1, 2):
+        seen = lograb.generate("citation", d=d, p=0.6, k=32, sigma=0.05).observe(features=False)
+        for bundle in ("joint", "off"):
+            settings = AfrSettings(align_dim="auto", bundle=bundle)
+            taken = both(lambda s=seen, c=settings: afr(s, np.random.default_rng(0), c), 3)
+            print(f"AFR (auto, bundle {bundle}) on citation d={d} p=0.6 k=32: {taken[0]:.1f} s, "
+                  f"processor time {taken[1]:.1f} s", flush=True)  # fmt: skip
 
 
 PARTS: dict[str, Callable[[], None]] = {
     "procrustes": procrustes,
     "ransac": ransac,
+    "calls": calls,
+    "assembly": assembly,
     "synchronisation": synchronisation,
     "disconnected": disconnected,
     "many": many,

@@ -4,9 +4,10 @@
     python benchmarks/attack_quality.py grid             the 54 scenarios of Cora: never below the floor
     python benchmarks/attack_quality.py channels [ROWS]  which channel leaks what
     python benchmarks/attack_quality.py speed            seconds and memory
+    python benchmarks/attack_quality.py reliability FILE promised against found shares of edges, as an SVG
 
-Needs the real data (LOGRAB_MIRROR or the cache). Each result is appended to attack_quality.jsonl (or to the file in
-the variable RESULTS) and skipped when it is there already; the Markdown rows are printed as they are done.
+Needs the real data (LOGRAB_MIRROR or the cache). Each result is appended to attack_quality.jsonl (or to the file
+in the variable RESULTS) and skipped when it is there already; Markdown rows are printed as they are done.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import lograb
-from lograb.metrics import calibration
+from lograb.metrics import calibration, reliability
 from lograb.metrics.edges import edge_keys
 from lograb.tasks import average, bounds, run_attack, score
 
@@ -48,24 +49,24 @@ ROWS: dict[int, tuple[str, dict[str, Any], str, str]] = {
 }
 
 
-def remembered(key: dict[str, Any], compute: Any) -> dict[str, Any]:
-    """Look a result up, or compute it and keep it."""
+def remembered(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Look a result up, or measure it and keep it."""
+    key = {"source": source, "seed": seed, "p": 0.6, **parameters}
     wanted = json.dumps(key, sort_keys=True)
     if STORE.exists():
         for line in STORE.read_text().splitlines():
             record = json.loads(line)
             if json.dumps(record["key"], sort_keys=True) == wanted:
                 return dict(record["value"])
-    value = compute()
+    value = measure(source, key, seed)
     with STORE.open("a") as file:
         file.write(json.dumps({"key": key, "value": value}) + "\n")
     return dict(value)
 
 
 def measure(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Run the attack on one instance: F1, calibration, floor, ceiling."""
-    instance = lograb.generate(source, p=parameters.get("p", 0.6), seed=seed,
-                               **{k: v for k, v in parameters.items() if k != "p"})  # fmt: skip
+    """Run the attack on one instance: F1, calibration, floor, ceiling; `parameters` include the seed."""
+    instance = lograb.generate(source, **{k: v for k, v in parameters.items() if k != "source"})
     start = time.perf_counter()
     runs = [run_attack(graph, "posterior", seed)[0] for graph in instance]
     seconds = time.perf_counter() - start
@@ -88,8 +89,7 @@ def table(rows: list[int]) -> None:
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for number in rows:
         source, parameters, paper, asked = ROWS[number]
-        found = [remembered({"source": source, "seed": seed, **parameters},
-                            lambda seed=seed: measure(source, parameters, seed)) for seed in SEEDS]  # fmt: skip
+        found = [remembered(source, parameters, seed) for seed in SEEDS]
 
         def mean(name: str, found: list[dict[str, Any]] = found) -> float:
             return float(np.mean([f[name] for f in found]))
@@ -106,9 +106,7 @@ def grid() -> None:
     below = 0
     print("| d | k | σ | p | posterior | floor | ceiling |\n|---|---|---|---|---|---|---|")
     for d, k, sigma, p in itertools.product((1, 2), (16, 32, 64), (0.0, 0.05, 0.1), (0.6, 0.8, 1.0)):
-        parameters = {"d": d, "k": k, "sigma": sigma, "p": p}
-        found = remembered({"source": "cora", "seed": 0, "grid": True, **parameters},
-                           lambda parameters=parameters: measure("cora", parameters, 0))  # fmt: skip
+        found = remembered("cora", {"d": d, "k": k, "sigma": sigma, "p": p}, 0)
         below += found["f1"] < found["floor"]
         print(f"| {d} | {k} | {sigma} | {p} | {found['f1']:.4f} | {found['floor']:.4f} | {found['ceiling']:.4f} |",
               flush=True)  # fmt: skip
@@ -137,9 +135,67 @@ def speed() -> None:
         print(f"| {source} d={d} | {seconds:.1f} | {used:.1f} | {peak:.2f} |", flush=True)
 
 
+RELIABILITY = (("cora", {"d": 2, "k": 32, "sigma": 0.1}), ("citeseer", {"d": 2, "k": 32, "sigma": 0.1}),
+               ("superpixels", {"d": 2, "k": 32, "sigma": 0.1}))  # fmt: skip
+COLOURS = ("#1f5fa8", "#c2571a", "#3b7d3b")
+
+
+def judged(source: str, parameters: dict[str, Any], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of all listed pairs, and which are edges, over at most ten graphs."""
+    instance = lograb.generate(source, p=0.6, seed=seed, **parameters)
+    scores, true = [], []
+    for graph in itertools.islice(instance, 10):
+        answer, _ = run_attack(graph, "posterior", seed)
+        truth = edge_keys(graph.truth.edges, answer.n_nodes)
+        scores.append(answer.judged_scores)
+        true.append(np.isin(edge_keys(answer.judged, answer.n_nodes), truth))
+    return np.concatenate(scores), np.concatenate(true)
+
+
+def draw(path: Path) -> None:
+    """Draw the diagram; the area of a dot grows with the number of pairs in its bin."""
+    side, margin = 360, 46
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return margin + x * side, margin + (1 - y) * side
+
+    left, bottom = at(0, 0)
+    right, top = at(1, 1)
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{side + 250}" height="{side + 96}" '
+             'font-family="sans-serif" font-size="12" fill="#333">',
+             f'<rect width="{side + 250}" height="{side + 96}" fill="white"/>',
+             f'<rect x="{left}" y="{top}" width="{side}" height="{side}" fill="none" stroke="#999"/>',
+             f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{top}" stroke="#bbb" stroke-dasharray="4 3"/>']
+    for tick in (0, 0.25, 0.5, 0.75, 1):
+        x, y = at(tick, tick)
+        parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{tick:g}</text>')
+        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{tick:g}</text>')
+    parts.append(f'<text x="{left + side / 2}" y="{bottom + 38}" text-anchor="middle">probability given</text>')
+    parts.append(f'<text x="14" y="{top + side / 2}" text-anchor="middle" '
+                 f'transform="rotate(-90 14 {top + side / 2})">share that are edges</text>')  # fmt: skip
+    for row, ((source, parameters), colour) in enumerate(zip(RELIABILITY, COLOURS)):
+        found = [judged(source, parameters, seed) for seed in SEEDS]
+        scores, true = (np.concatenate(part) for part in zip(*found))
+        listed = (scores > 0.05) & (scores < 0.95)
+        promised, share, counts = reliability(scores[listed], true[listed])
+        print(source, "undecided", int(counts.sum()), "error",
+              round(float(np.nansum(np.abs(promised - share) * counts) / counts.sum()), 4), flush=True)
+        points = [(*at(x, y), n) for x, y, n in zip(promised, share, counts) if n]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        largest = counts.max()
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{2 + 6 * np.sqrt(n / largest):.1f}" fill="{colour}" '
+                  'fill-opacity="0.75"/>' for x, y, n in points]  # fmt: skip
+        parts.append(f'<circle cx="{right + 22}" cy="{top + 14 + 40 * row}" r="5" fill="{colour}"/>')
+        parts.append(f'<text x="{right + 34}" y="{top + 18 + 40 * row}">{source}, d = 2, σ = {parameters["sigma"]}'
+                     f'</text><text x="{right + 34}" y="{top + 33 + 40 * row}" fill="#777">{int(counts.sum()):,} '
+                     'undecided pairs</text>')
+    path.write_text("\n".join([*parts, "</svg>"]) + "\n")
+
+
 if __name__ == "__main__":
     command = sys.argv[1] if len(sys.argv) > 1 else "table"
-    chosen = [int(row) for row in sys.argv[2:]]
+    chosen = [int(row) for row in sys.argv[2:] if row.isdigit()]
     if command == "table":
         table(chosen or list(ROWS))
     elif command == "grid":
@@ -148,5 +204,7 @@ if __name__ == "__main__":
         channels(chosen or [1, 3, 7])
     elif command == "speed":
         speed()
+    elif command == "reliability":
+        draw(Path(sys.argv[2]))
     else:
         sys.exit(__doc__)

@@ -1,21 +1,26 @@
 """How fast instances are made: ratios within one run, because machines are noisy.
 
-    python benchmarks/generation.py [cora] [citation] [large] [growth]
+    python benchmarks/generation.py [cora] [citation] [large] [growth] [global]
 
-``cora`` needs the real data (LOGRAB_MIRROR or the cache); the others need nothing.
+``cora`` needs the real data (LOGRAB_MIRROR or the cache); ``global`` takes Cora and PubMed in if LOGRAB_MIRROR is
+set; the others need nothing.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 from threadpoolctl import threadpool_limits
 from timing import seconds
 
@@ -72,6 +77,41 @@ def large() -> None:
           f"peak memory {peak:.2f} GiB, file {size / 2**30:.2f} GiB")  # fmt: skip
 
 
+def whole_graphs() -> None:
+    """One embedding of a whole graph, each case in a process of its own so that its peak memory is its own."""
+    cases = [("lattice", 32), ("molecules", 32), ("molecules", 1500), ("citation-170k", 32)]
+    if os.environ.get("LOGRAB_MIRROR"):
+        cases = [("cora", 32), ("cora", 128), ("pubmed", 32), *cases]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        for name, k in cases:
+            n, parts, wall, cpu, peak = pool.submit(observe_whole, name, k).result()
+            print(f"{name}, {n:,} nodes in {parts:,} components, global k={k}: {wall:.1f} s, "
+                  f"{cpu:.1f} s of processor time, peak memory {peak:.2f} GiB", flush=True)  # fmt: skip
+
+
+def observe_whole(name: str, k: int) -> tuple[int, int, float, float, float]:
+    """Make one global instance; returns nodes, components, seconds, processor seconds and peak memory."""
+    graph = whole_graph(name)
+    parts = int(connected_components(graph.adjacency, directed=False)[0])
+    wall, cpu = time.perf_counter(), time.process_time()
+    lograb.generate(graph, strategy="global", k=k)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return graph.n_nodes, parts, wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def whole_graph(name: str) -> Graph:
+    """A lattice, on which Lanczos iteration stalls; all molecules as one graph; or a dataset."""
+    if name == "lattice":
+        lattice = nx.convert_node_labels_to_integers(nx.grid_2d_graph(150, 150))
+        return Graph.from_edges(name, 22_500, list(lattice.edges))
+    if name == "molecules":
+        molecules = list(lograb.load_graphs(name))
+        starts = np.cumsum([0] + [g.n_nodes for g in molecules])
+        edges = [g.edges + start for g, start in zip(molecules, starts)]
+        return Graph.from_edges(name, int(starts[-1]), np.concatenate(edges))
+    return lograb.load_graph(name)
+
+
 def growth() -> None:
     graph = lograb.load_graph("citation-170k")
     degrees = np.diff(graph.adjacency.indptr)
@@ -103,6 +143,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "citation": lambda: against_the_plain_loop(lograb.load_graph("citation")),
     "large": large,
     "growth": growth,
+    "global": whole_graphs,
 }
 
 if __name__ == "__main__":

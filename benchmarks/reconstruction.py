@@ -1,24 +1,33 @@
 """Task 1 on the rows of the paper's tables, over seeds, beside floor and ceiling.
 
-    python benchmarks/reconstruction.py core [ROWS]       the core table (rows 1-8 by default)
-    python benchmarks/reconstruction.py ablation          the ablation table, full and auto
-    python benchmarks/reconstruction.py choices [ROW]     AFR with one switch changed at a time (row 1)
-    python benchmarks/reconstruction.py speed             seconds and memory
+    python benchmarks/reconstruction.py core [ROWS]         the core table (rows 1-8 by default)
+    python benchmarks/reconstruction.py ablation            the ablation table, full and auto
+    python benchmarks/reconstruction.py choices [ROW]       AFR with switches changed (row 1 by default)
+    python benchmarks/reconstruction.py eigen-sync [ROWS]   Eigen-sync with switches changed (rows 1-8)
+    python benchmarks/reconstruction.py centres [ROWS]      membership with and without published centres
+    python benchmarks/reconstruction.py clusters            AFR on row 10 by the number of clusters
+    python benchmarks/reconstruction.py rivals SOURCE NAMES attacks on one instance, seconds and memory
+    python benchmarks/reconstruction.py pairs [SOURCE]      counting co-observed pairs against a sparse product
+    python benchmarks/reconstruction.py speed               seconds and memory of AFR
 
 Needs the real data (LOGRAB_MIRROR or the cache). Prints Markdown rows as they are done.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import resource
 import sys
 import time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import lograb
-from lograb.tasks import bounds, score
+from lograb.attacks.membership import membership
+from lograb.metrics import count_edges, shared_pairs
+from lograb.tasks import bounds, run_attack, score
 
 SEEDS = (0, 1, 2)
 # number: (source, parameters, Eigen-sync and AFR as printed)
@@ -34,6 +43,9 @@ ROWS: dict[int, tuple[str, dict[str, Any], float, float]] = {
     9: ("citeseer", {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05}, 65.5, 74.1),
     10: ("citeseer", {"strategy": "cluster", "p": 0.6, "k": 32, "sigma": 0.05}, 69.4, 79.9),
     11: ("citeseer", {"strategy": "random", "p": 0.6, "k": 32, "sigma": 0.05}, 61.0, 71.7),
+    12: ("pubmed", {"strategy": "cluster", "p": 0.6, "k": 32, "sigma": 0.05}, 61.2, 72.0),
+    13: ("pubmed", {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05}, 64.0, 72.8),
+    14: ("ogbn-arxiv", {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05}, 56.1, 66.4),
 }
 ABLATION: list[tuple[str, dict[str, Any], str]] = [
     ("1 full model", {}, "74.3"),
@@ -52,6 +64,24 @@ CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("no cross-voting", {"cross_voting": False}),
     ("Otsu's threshold", {"threshold": "otsu"}),
     ("align_dim auto", {"align_dim": "auto"}),
+    ("no cross-voting, cap of three", {"cross_voting": False, "top_k": 3}),
+    ("no cross-voting, always five", {"cross_voting": False, "output": "fill"}),
+    ("no cross-voting, truncated patches too", {"cross_voting": False, "s_min": 0.0, "delta_min": 0.0}),
+]
+HEAT = {"features": "heat-kernel"}
+SYNC_CHOICES: list[tuple[str, dict[str, Any]]] = [
+    ("as printed", {}),
+    ("overlaps completed arbitrarily, as printed", {"completion": "full"}),
+    ("without the first eigenvector", {"skip": 1}),
+    ("the eight after the first", {"skip": 1, "dim": 8}),
+    ("centred", {"features": "centred"}),
+    ("neighbours among companions", {"companions": True}),
+    ("heat-kernel features", HEAT),
+    ("heat-kernel features, t = 4", HEAT | {"t": 4.0}),
+    ("heat-kernel features, nearest rotation", HEAT | {"rounding": "polar"}),
+    ("heat-kernel features, companions", HEAT | {"companions": True}),
+    ("heat-kernel features, companions, mutual", HEAT | {"companions": True, "mutual": True}),
+    ("heat-kernel features, companions, three", HEAT | {"companions": True, "neighbours": 3}),
 ]
 
 
@@ -110,6 +140,103 @@ def choices(number: int = 1) -> None:
         print(f"| {name} | {spread(found[name]['global'])} | {spread(found[name]['recovered'])} |")
 
 
+def eigen_sync(numbers: list[int]) -> None:
+    """Change switches of Eigen-sync; beside F1, what ten neighbours per node can reach at most.
+
+    Ten claims per node are at least five times as many edges as nodes: F1 <= 2 E / (E + 5 N). The last
+    line judges the printed method on all true edges and as many random other pairs, in expectation.
+    """
+    table: dict[str, list[str]] = {name: [] for name, _ in SYNC_CHOICES}
+    limit, balanced = [], []
+    for number in numbers:
+        source, parameters, _, _ = ROWS[number]
+        f1: dict[str, list[float]] = {name: [] for name in table}
+        reach, even = [], []
+        for seed in SEEDS:
+            instance = lograb.generate(source, seed=seed, **parameters)
+            truth, n = instance.truth.edges, instance.n_nodes
+            for name, settings in SYNC_CHOICES:
+                answer, _ = run_attack(instance, "eigen-sync", seed, settings)
+                counts = count_edges(truth, answer.edges, n)
+                f1[name].append(counts.f1)
+                if not settings:
+                    reach.append(2 * counts.true / (counts.true + 5 * len(answer.nodes)))
+                    others = (counts.claimed - counts.hits) * counts.true / (n * (n - 1) / 2 - counts.true)
+                    even.append(2 * counts.hits / (counts.hits + counts.true + others))
+        for name, values in f1.items():
+            table[name].append(spread(values))
+        limit.append(spread(reach))
+        balanced.append(spread(even))
+        print(f"row {number} done", file=sys.stderr, flush=True)
+    printed = [f"{ROWS[number][2] / 100:.3f}" for number in numbers]
+    lines = table | {"ten neighbours, at most": limit, "as printed, balanced pairs": balanced, "paper": printed}
+    print("| choice |" + "".join(f" {number} |" for number in numbers) + "\n" + "|---" * (len(numbers) + 1) + "|")
+    for name, cells in lines.items():
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def centres(numbers: list[int]) -> None:
+    """Compare membership with published centres and without."""
+    print("| row | centres published | withheld | patches left undecided |\n|---|---|---|---|")
+    for number in numbers:
+        source, parameters, _, _ = ROWS[number]
+        known, hidden, undecided = [], [], []
+        for seed in SEEDS:
+            instance = lograb.generate(source, seed=seed, **parameters)
+            seen, truth = instance.observations, instance.truth.edges
+            rng = np.random.default_rng(seed)
+            published, inferred = (membership(s, rng) for s in (seen, dataclasses.replace(seen, centres=None)))
+            known.append(count_edges(truth, published.edges, seen.n_nodes).f1)
+            hidden.append(count_edges(truth, inferred.edges, seen.n_nodes).f1)
+            undecided.append(inferred.diagnostics.get("undecided_patches", seen.n_patches) / seen.n_patches)
+        print(f"| {number} {source} {tuple(parameters.values())} | {spread(known)} | {spread(hidden)} | "
+              f"{np.mean(undecided):.1%} |", flush=True)  # fmt: skip
+
+
+def clusters() -> None:
+    """Cut CiteSeer into more, smaller clusters: only patches of at most k nodes can be core."""
+    print("| clusters | median size | complete | global | recovered | ceiling |\n|---|---|---|---|---|---|")
+    for n_clusters in (None, 100, 200, 400):
+        source, parameters, _, _ = ROWS[10]
+        found = measure(source, parameters | {"clusters": n_clusters}, {"afr": ("afr", {})})
+        seen = lograb.generate(source, **parameters, clusters=n_clusters).observations
+        print(f"| {seen.n_patches} | {np.median(seen.sizes):.0f} | {seen.complete.mean():.0%} | "
+              f"{spread(found['afr']['global'])} | {spread(found['afr']['recovered'])} | "
+              f"{spread(found['ceiling'])} |", flush=True)  # fmt: skip
+
+
+def pairs(source: str = "blogcatalog") -> None:
+    """Count co-observed pairs and look all true edges up, by bit sets and by sparse products (CPU seconds)."""
+    instance = lograb.generate(source, d=1, p=0.6, k=1)
+    seen, edges = instance.observations, instance.truth.edges
+    start = time.process_time()
+    count, shared = shared_pairs(seen.n_nodes, seen.nodes, seen.ptr, edges)
+    ours = time.process_time() - start
+    start = time.process_time()
+    inside = sp.csr_array((np.ones(len(seen.nodes), dtype=np.int32), seen.nodes, seen.ptr),
+                          shape=(seen.n_patches, seen.n_nodes)).T.tocsr()  # fmt: skip
+    blocks = (inside[i : i + 512] @ inside.T for i in range(0, seen.n_nodes, 512))
+    by_product = (sum(block.nnz for block in blocks) - len(np.unique(seen.nodes))) // 2
+    found = [inside[part[:, 0]].multiply(inside[part[:, 1]]).sum(axis=1) > 0
+             for part in np.array_split(edges, 1 + len(edges) // 16384)]  # fmt: skip
+    plain = time.process_time() - start
+    assert count == by_product
+    assert np.array_equal(shared, np.concatenate(found))
+    print(f"{source}: {len(seen.nodes):,} members, sum of squared sizes {(seen.sizes**2).sum():,}, {count:,} distinct "
+          f"pairs: bit sets {ours:.2f} s, sparse products {plain:.2f} s")  # fmt: skip
+
+
+def rivals(source: str, names: list[str]) -> None:
+    """Run attacks on one instance with the parameters of row 1, one after the other."""
+    instance = lograb.generate(source, **ROWS[1][1])
+    print("| attack | global | recovered | AUROC | seconds | peak so far, GiB |\n|---|---|---|---|---|---|")
+    for name in names:
+        row = score(instance, name)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"| {name} | {row['f1']['global']:.3f} | {row['f1']['recovered']:.3f} | {row['auroc']:.3f} | "
+              f"{row['seconds']:.1f} | {peak:.1f} |", flush=True)  # fmt: skip
+
+
 def speed() -> None:
     cases = [(*ROWS[n][:2], dim) for n in (1, 2) for dim in ("full", "auto")]
     cases.append(("blogcatalog", ROWS[1][1], "full"))
@@ -123,10 +250,15 @@ def speed() -> None:
 
 
 if __name__ == "__main__":
-    part = sys.argv[1] if len(sys.argv) > 1 else "core"
-    if part == "core":
-        core([int(n) for n in sys.argv[2:]] or list(range(1, 9)))
+    part, rest = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("core", [])
+    if part == "rivals":
+        rivals(rest[0], rest[1:])
+    elif part == "pairs":
+        pairs(*rest)
     elif part == "choices":
-        choices(*(int(n) for n in sys.argv[2:]))
+        choices(*(int(n) for n in rest))
+    elif part in ("ablation", "clusters", "speed"):
+        {"ablation": ablation, "clusters": clusters, "speed": speed}[part]()
     else:
-        {"ablation": ablation, "speed": speed}[part]()
+        rows = [int(n) for n in rest] or list(range(1, 9))
+        {"core": core, "eigen-sync": eigen_sync, "centres": centres}[part](rows)

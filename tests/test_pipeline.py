@@ -68,6 +68,34 @@ def test_custom_patches_and_names_survive(tmp_path):
     assert loaded.observations.n_patches == 2
 
 
+def test_global_instances_hold_one_embedding_per_graph(tmp_path):
+    path = tmp_path / "g.lograb"
+    lograb.generate_file("karate", path, strategy="global", k=10, sigma=0.05)
+    lograb.verify(path)
+    seen = lograb.load(path).observations
+    assert seen.n_patches == 1
+    assert seen.block(0).shape == (34, 10)
+    assert seen.centres is None
+    assert lograb.load(path).co_observed.all()
+    half = lograb.generate("molecules", graph=3, strategy="global", p=0.5)
+    assert half.observations.sizes.tolist() == [round(half.n_nodes / 2)]
+    assert 0 < half.co_observed.sum() < len(half.co_observed)
+
+
+def test_global_instances_of_large_graphs_stay_sparse(tmp_path):
+    """25,000 nodes: everything that is linear takes a few MB, an n x n array of bits 78 MB."""
+    n = 25_000
+    ring = np.stack([np.arange(n), np.roll(np.arange(n), 1)], axis=1)
+    chords = np.random.default_rng(0).integers(0, n, (n, 2))
+    graph = lograb.Graph.from_edges("large", n, np.concatenate([ring, chords]))
+    tracemalloc.start()
+    lograb.generate_file(graph, tmp_path / "g.lograb", strategy="global", k=8, sigma=0.01)
+    lograb.verify(tmp_path / "g.lograb")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 70e6
+
+
 def test_features_channel_shows_observed_nodes_only():
     instance = lograb.generate("citation", p=0.01)
     seen = instance.observe(features=True)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from lograb.errors import LograbError
 
-StrategyName = Literal["d-hop", "cluster", "random", "custom"]
+StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
 
 
@@ -45,8 +45,8 @@ class InstanceSpec(BaseModel):
 
     Attributes
     ----------
-    strategy : how patches are cut: d-hop, cluster, random or custom.
-    d : radius of a patch; for clusters the radius of the halo.
+    strategy : how patches are cut: d-hop, cluster, random, custom, or global for the whole graph at once.
+    d : radius of a patch; for clusters the radius of the halo; without meaning for custom and global.
     p : coverage: the fraction of nodes (custom: of patches) that is observed.
     k : eigenvectors kept per patch (fewer where the patch is smaller).
     sigma : standard deviation of the Gaussian noise on every entry of the embedding.

@@ -46,7 +46,7 @@ def saved(tmp_path_factory):
 
 
 @settings(max_examples=50)
-@given(graphs(), st.sampled_from(["d-hop", "cluster", "random"]), st.integers(1, 6), st.booleans())
+@given(graphs(), st.sampled_from(["d-hop", "cluster", "random", "global"]), st.integers(1, 6), st.booleans())
 def test_round_trip(tmp_path_factory, graph, strategy, k, eigenvalues):
     path = tmp_path_factory.mktemp("archive") / "g.lograb"
     instance = lograb.generate(graph, strategy=strategy, k=k, sigma=0.1, p=0.7, eigenvalues=eigenvalues)

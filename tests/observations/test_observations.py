@@ -1,5 +1,7 @@
 """Spectra checked by what defines them: L U = U Λ, orthonormality, and independence of any basis."""
 
+import tracemalloc
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -9,10 +11,10 @@ from hypothesis import strategies as st
 from tests.strategies import graphs
 
 from lograb import parallel
-from lograb.observations import embedding, observe
+from lograb.observations import embedding, observe, spectra
 from lograb.observations.gauge import choose_basis, orthonormalise, rotate
 from lograb.observations.laplacian import Laplacians
-from lograb.observations.spectra import largest
+from lograb.observations.spectra import largest, zero_space
 from lograb.patches import decompose, induced_edges
 from lograb.spec import InstanceSpec
 from lograb.types import Graph, Patches
@@ -179,6 +181,18 @@ def test_sparse_solver_finds_what_the_dense_one_finds(structure):
     assert np.allclose(vectors.T @ vectors, np.eye(33), atol=1e-9)
 
 
+@pytest.mark.parametrize("count", [4, 12, 33])
+def test_sparse_solver_takes_components_together(count):
+    """One large component, a ring, a pair and an isolated node: 4 zeros, then the merged rest."""
+    ring = [(700 + i, 700 + (i + 1) % 40) for i in range(40)]
+    edges = np.concatenate([hub(700, random_edges=300).edges, ring, [(740, 741)]])
+    matrix = np.eye(743) - laplacian(Graph.from_edges("parts", 743, edges), np.arange(743))
+    values, vectors = largest(sp.csr_array(matrix), count)
+    assert np.allclose(values, np.linalg.eigvalsh(matrix)[::-1][:count], atol=1e-9)
+    assert np.allclose(matrix @ vectors, vectors * values, atol=1e-9)
+    assert np.allclose(vectors.T @ vectors, np.eye(count), atol=1e-9)
+
+
 def test_plain_lanczos_would_miss_multiplicities():
     """The reason for deflation: if this ever fails, the deflation loop could be dropped."""
     graph = hub(1500, triangles=30)
@@ -239,6 +253,49 @@ def test_large_patches_take_the_sparse_path_and_agree(monkeypatch, gauge):
     assert np.allclose(dense.values, sparse.values, atol=1e-9)
     assert np.allclose(dense.next_values, sparse.next_values, atol=1e-9)
     assert np.allclose(dense.vectors, sparse.vectors, atol=1e-6)
+
+
+@settings(max_examples=60)
+@given(graphs(max_nodes=30), st.integers(1, 9), st.sampled_from(["sign", "rotation", "none"]))
+def test_whole_graphs_in_many_components_agree_on_both_paths(graph, k, gauge):
+    """Drawn graphs fall apart; where the cut runs through the eigenvalue 0 even the kept part must agree."""
+    dense = share(graph, strategy="global", k=k, gauge=gauge)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedding, "DENSE_LIMIT", -1)
+        patch.setattr(spectra, "DENSE_LIMIT", 9)
+        sparse = share(graph, strategy="global", k=k, gauge=gauge)
+    assert np.allclose(dense.values, sparse.values, atol=1e-9)
+    assert np.allclose(dense.next_values, sparse.next_values, atol=1e-9, equal_nan=True)
+    block, spectrum = sparse.block(0), np.linalg.eigvalsh(laplacian(graph, np.arange(graph.n_nodes)))
+    assert np.allclose(block.T @ block, np.eye(block.shape[1]), atol=1e-9)
+    rank = block.shape[1]
+    if rank == len(spectrum) or spectrum[rank] - spectrum[rank - 1] > 1e-6 or spectrum[rank] < 1e-9:
+        assert np.allclose(dense.vectors, block.ravel(), atol=1e-6)
+
+
+@settings(max_examples=60)
+@given(graphs())
+def test_zero_space_is_the_kernel_of_the_laplacian(graph):
+    matrix = laplacian(graph, np.arange(graph.n_nodes))
+    patches = decompose(graph, InstanceSpec(strategy="global"), np.random.default_rng(0))
+    kernel = zero_space(Laplacians.of(patches, induced_edges(patches, graph)).sparse(0))
+    assert kernel.shape[1] == (np.linalg.eigvalsh(matrix) < 1e-9).sum()
+    assert np.allclose(matrix @ kernel.toarray(), 0, atol=1e-12)
+    assert np.allclose((kernel.T @ kernel).toarray(), np.eye(kernel.shape[1]), atol=1e-12)
+
+
+def test_thousands_of_components_cost_no_square_of_anything():
+    """20,000 nodes in 8,000 components: a dense matrix would take 3.2 GB, a search hours."""
+    edges = [(5 * i + a, 5 * i + a + 1) for i in range(4000) for a in (0, 1, 2)]
+    graph = Graph.from_edges("paths", 20_000, edges)
+    tracemalloc.start()
+    seen = share(graph, strategy="global", k=8)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+    assert np.allclose(seen.values, 0)
+    assert seen.next_values.tolist() == [0.0]
+    assert np.allclose(seen.block(0).T @ seen.block(0), np.eye(8), atol=1e-12)
 
 
 def test_results_do_not_depend_on_stacks_and_not_by_a_bit_on_threads(monkeypatch):

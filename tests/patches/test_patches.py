@@ -15,7 +15,7 @@ from lograb.types import Graph
 
 specs = st.builds(
     InstanceSpec,
-    strategy=st.sampled_from(["d-hop", "cluster", "random"]),
+    strategy=st.sampled_from(["d-hop", "cluster", "random", "global"]),
     d=st.integers(0, 3),
     p=st.floats(0.05, 1.0),
 )
@@ -48,6 +48,10 @@ def test_every_strategy_keeps_its_promises(graph, spec, seed):
         cores = patches.nodes[patches.core]
         assert len(np.unique(cores)) == len(cores) == n_observed  # disjoint, and nobody is left out
         assert np.isin(patches.nodes, cores).all()  # the halo stays among the observed nodes
+    elif spec.strategy == "global":
+        assert len(patches) == 1
+        assert len(patches[0]) == n_observed
+        assert patches.centres is None
     else:
         expected = n_observed if spec.strategy == "d-hop" else max(1, round(n_observed / 2))
         assert len(patches) == len(np.unique(patches.centres)) == expected
@@ -99,6 +103,22 @@ def test_cluster_default_is_about_one_per_fifty_nodes():
 @pytest.fixture
 def named():
     return Graph.from_edges("g", 3, [(0, 1), (1, 2)], node_names=("ann", "bob", "eve"))
+
+
+def test_global_is_one_patch_of_all_nodes_whatever_d():
+    graph = Graph.from_edges("ring", 50, [(i, (i + 1) % 50) for i in range(50)])
+    for d in (0, 1, 7):
+        patches = decompose(graph, InstanceSpec(strategy="global", d=d), np.random.default_rng(0))
+        assert patches[0].tolist() == list(range(50))
+        assert induced_edges(patches, graph).co_observed.all()
+
+
+def test_global_with_partial_coverage_keeps_the_edges_among_the_observed():
+    graph = Graph.from_edges("ring", 50, [(i, (i + 1) % 50) for i in range(50)])
+    patches = decompose(graph, InstanceSpec(strategy="global", p=0.4), np.random.default_rng(0))
+    inside = np.isin(graph.edges, patches[0]).all(axis=1)
+    assert 0 < inside.sum() < len(inside)
+    assert np.array_equal(induced_edges(patches, graph).co_observed, inside)
 
 
 def test_custom_patches_by_name(named, tmp_path):

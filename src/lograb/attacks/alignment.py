@@ -51,24 +51,36 @@ def membership_matrix(seen: Observations, which: Ints | None = None) -> sp.csr_a
     return sp.csr_array((np.ones(kept.sum(), dtype=np.int32), (owner[kept], seen.nodes[kept])), shape=shape)
 
 
-def find_overlaps(seen: Observations, at_least: int, which: Ints | None = None) -> Overlaps:
-    """List all pairs of patches (among `which`) that share `at_least` nodes, by (first, second)."""
+def count_overlaps(seen: Observations, at_least: int, which: Ints | None = None) -> tuple[Ints, Ints, Ints]:
+    """List all pairs of patches (among `which`) that share `at_least` nodes: first, second, how many."""
     inside = membership_matrix(seen, which)
     shared = sp.triu(inside @ inside.T, k=1, format="coo")
     kept = shared.data >= at_least
     first, second = shared.row[kept].astype(np.int64), shared.col[kept].astype(np.int64)
     order = np.lexsort((second, first))
-    return locate_overlaps(seen, first[order], second[order])
+    return first[order], second[order], shared.data[kept][order].astype(np.int64)
+
+
+def find_overlaps(seen: Observations, at_least: int, which: Ints | None = None) -> Overlaps:
+    """Find the shared nodes of all pairs of patches (among `which`) that share `at_least`."""
+    first, second, _ = count_overlaps(seen, at_least, which)
+    return locate_overlaps(seen, first, second)
 
 
 def locate_overlaps(seen: Observations, first: Ints, second: Ints) -> Overlaps:
     """Find the shared nodes of given pairs of patches."""
-    keys = owners(seen.ptr) * seen.n_nodes + seen.nodes  # increasing
-    smaller = np.where(seen.sizes[first] <= seen.sizes[second], first, second)
+    return locate_shared(seen.ptr, seen.nodes, seen.n_nodes, first, second)
+
+
+def locate_shared(ptr: Ints, nodes: Ints, n_nodes: int, first: Ints, second: Ints) -> Overlaps:
+    """Find the shared nodes of given pairs of ragged node sets, each set increasing."""
+    keys = owners(ptr) * n_nodes + nodes  # increasing
+    sizes = np.diff(ptr)
+    smaller = np.where(sizes[first] <= sizes[second], first, second)
     larger = first + second - smaller
-    lengths = seen.sizes[smaller]
-    here = ranges(seen.ptr[smaller], lengths)
-    wanted = np.repeat(larger, lengths) * seen.n_nodes + seen.nodes[here]
+    lengths = sizes[smaller]
+    here = ranges(ptr[smaller], lengths)
+    wanted = np.repeat(larger, lengths) * n_nodes + nodes[here]
     there = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     hit = keys[there] == wanted if len(keys) else np.zeros(0, dtype=bool)
     pair = np.repeat(np.arange(len(first)), lengths)[hit]
@@ -110,6 +122,34 @@ def procrustes(cross: Floats) -> Floats:
     """
     left, _, right = np.linalg.svd(cross)
     return np.asarray(left @ right)
+
+
+def nearest_orthogonal(matrices: Floats) -> Floats:
+    """Find the nearest orthogonal matrix to each of many that are close to orthogonal, shape (n, k, k).
+
+    The Newton–Schulz iteration X ← X (3 - XᵀX) / 2 doubles the number of right digits in each step and consists
+    of matrix products, which stacked small matrices do many times faster than decompositions. It converges
+    where ‖XᵀX - 1‖ < 1; matrices that are not well inside of that are decomposed instead.
+    """
+    out, eye = matrices, np.eye(matrices.shape[1])
+    far = np.zeros(0, dtype=np.int64)
+    for step in range(8):
+        excess = out.swapaxes(1, 2) @ out - eye
+        size = np.einsum("nij,nij->n", excess, excess)
+        if step == 0:
+            far = np.flatnonzero(~(size <= 0.25))
+        size[far] = 0.0
+        out = out - 0.5 * (out @ excess)
+        if size.max(initial=0.0) < 1e-16:  # of the square: the step just made leaves rounding errors only
+            break
+    if len(far):
+        out[far] = procrustes(matrices[far])
+    return out
+
+
+def residuals(first: Floats, second: Floats, turn: Floats) -> Floats:
+    """Distance of each point of the first set from its turned partner, shape (..., m)."""
+    return np.asarray(np.linalg.norm(first - second @ turn, axis=-1))
 
 
 def cross_products(coordinates: Floats, overlaps: Overlaps) -> Floats:

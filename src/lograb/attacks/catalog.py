@@ -15,7 +15,10 @@ from lograb.attacks.guess import guess
 from lograb.attacks.heat_kernel import HeatKernelSettings, heat_kernel
 from lograb.attacks.local2global import Local2GlobalSettings, local2global
 from lograb.attacks.membership import membership
+from lograb.attacks.neural import EigenmapSettings, NeuralSettings, gae, gcn_le, vgae
 from lograb.attacks.pointnetlk import PointNetLKSettings, pointnetlk
+from lograb.attacks.posterior import PosteriorSettings, posterior
+from lograb.attacks.variational import VariationalSettings, variational
 from lograb.errors import LograbError, unknown_name
 from lograb.spec import first_problem
 from lograb.types import Observations, Reconstruction
@@ -44,6 +47,12 @@ class Attack:
         Who attacks, with what.
     cost : str
         What its time grows with.
+    optional : tuple of str
+        Parts that it uses where the observations carry them.
+    extra : str, optional
+        The optional dependency that it needs.
+    small_only : bool
+        Whether it refuses all but small graphs; such an attack runs only where it is asked for by name.
     """
 
     name: str
@@ -53,6 +62,9 @@ class Attack:
     trivial: bool
     scenario: str
     cost: str
+    optional: tuple[str, ...] = ()
+    extra: str | None = None
+    small_only: bool = False
 
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, settings: dict[str, Any] | None = None
@@ -86,6 +98,21 @@ ATTACKS = {
                "weighted synchronisation of rotations and shifts, joins nearest neighbours", "pairs of patches"),
         Attack("pointnetlk", pointnetlk, PointNetLKSettings, ("members", "eigenvectors"), False,
                "registers patches as rigid point clouds without correspondence", "pairs of patches in a forest"),
+        Attack("posterior", posterior, PosteriorSettings, ("members", "centres", "eigenvalues", "eigenvectors"), False,
+               "weighs all evidence on every pair and gives it a probability: the strongest here",
+               "pairs in patches, times patch sizes"),
+        Attack("gae", gae, NeuralSettings, SPECTRAL, False,
+               "trains a graph autoencoder on a guessed graph, joins the nodes it embeds closest",
+               "edges of the guess, and pairs of nodes", ("features",), "gnn"),
+        Attack("vgae", vgae, NeuralSettings, SPECTRAL, False,
+               "the same with a variational autoencoder", "edges of the guess, and pairs of nodes",
+               ("features",), "gnn"),
+        Attack("gcn-le", gcn_le, EigenmapSettings, SPECTRAL, False,
+               "the same with Laplacian eigenmaps of the guess as inputs",
+               "edges of the guess, and pairs of nodes", ("features",), "gnn"),
+        Attack("variational", variational, VariationalSettings, ("members", "eigenvectors"), False,
+               "the procedure behind Proposition 1, for small graphs: a mean field fitted to a Sinkhorn likelihood",
+               "steps, and cubes of patch sizes", ("eigenvalues",), small_only=True),
     )
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from lograb.attacks.pairs import unpair
 from lograb.parallel import ordered_map
-from lograb.ragged import pointer
+from lograb.ragged import owners, pointer
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 MetricName = Literal["cosine", "euclidean"]
@@ -31,6 +31,8 @@ def join_neighbours(
     neighbours: int,
     metric: MetricName,
     diagnostics: dict[str, Any],
+    companions: bool = False,
+    mutual: bool = False,
 ) -> Reconstruction:
     """Average the aligned coordinates of each node and claim its nearest neighbours.
 
@@ -41,32 +43,41 @@ def join_neighbours(
     component : int64 array, shape (n_patches,)
         The component of the patch graph that each patch belongs to.
     neighbours : int
-        Claims per node; a pair claimed from either side is an edge.
+        Claims per node.
     metric : {"cosine", "euclidean"}
         The score of a pair is its cosine, or its distance with a minus sign.
     diagnostics : dict
         Passed on.
+    companions : bool
+        Choose among the nodes that share a patch, instead of all nodes of the component.
+    mutual : bool
+        A pair is an edge if both sides claim it; otherwise one side is enough.
     """
-    n = seen.n_nodes
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
-    copies, entry_copy, counts = np.unique(component[owner] * max(n, 1) + seen.nodes, return_inverse=True,
+    n = max(seen.n_nodes, 1)
+    owner = owners(seen.ptr)
+    copies, entry_copy, counts = np.unique(component[owner] * n + seen.nodes, return_inverse=True,
                                            return_counts=True)  # fmt: skip
     shape = (len(copies), len(owner))
     averaging = sp.csr_array((1 / counts[entry_copy], (entry_copy, np.arange(len(owner)))), shape=shape)
     points, usable = _prepare(averaging @ rows, metric)
     copies, points = copies[usable], points[usable]
-    source, target, scores = nearest(points, copies // max(n, 1), neighbours, metric)
-    node = copies % max(n, 1)
-    keys, scores = _largest_by_key(node[source] * n + node[target], scores)
-    kept = _ahead_of_the_rest(keys // max(n, 1), scores, neighbours)
-    pairs = unpair(keys[kept], max(n, 1))
-    low, high = pairs.min(axis=1, initial=n), pairs.max(axis=1, initial=0)
-    keys, scores = _largest_by_key(low * n + high, scores[kept])
-    edges = unpair(keys, max(n, 1))
-    islands = np.full(n, np.iinfo(np.int64).max)
+    if companions:
+        place = np.full(len(counts), -1)
+        place[usable] = np.arange(len(usable))
+        source, target, scores = _nearest_companions(points, place[entry_copy], owner, neighbours, metric)
+    else:
+        source, target, scores = nearest(points, copies // n, neighbours, metric)
+    node = copies % n
+    keys, scores, _ = _largest_by_key(node[source] * n + node[target], scores)
+    kept = _ahead_of_the_rest(keys // n, scores, neighbours)
+    pairs = np.sort(unpair(keys[kept], n), axis=1)
+    keys, scores, sides = _largest_by_key(pairs[:, 0] * n + pairs[:, 1], scores[kept])
+    agreed = sides > int(mutual)
+    edges, scores = unpair(keys[agreed], n), scores[agreed]
+    islands = np.full(seen.n_nodes, seen.n_patches)
     np.minimum.at(islands, seen.nodes, component[owner])
-    islands[islands == np.iinfo(np.int64).max] = -1
-    return Reconstruction(n, edges, scores, np.unique(seen.nodes), edges, scores, islands, diagnostics)
+    islands[islands == seen.n_patches] = -1
+    return Reconstruction(seen.n_nodes, edges, scores, np.unique(seen.nodes), edges, scores, islands, diagnostics)
 
 
 def _prepare(points: Floats, metric: MetricName) -> tuple[Floats, Ints]:
@@ -78,12 +89,12 @@ def _prepare(points: Floats, metric: MetricName) -> tuple[Floats, Ints]:
     return points / np.where(norms > 0, norms, 1)[:, None], usable
 
 
-def _largest_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats]:
-    """Keep each key once, with its largest score; keys increase."""
-    unique, index = np.unique(keys, return_inverse=True)
+def _largest_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats, Ints]:
+    """Keep each key once, with its largest score and its number of occurrences; keys increase."""
+    unique, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
     largest = np.full(len(unique), -np.inf)
     np.maximum.at(largest, index, scores)
-    return unique, largest
+    return unique, largest, counts
 
 
 def _ahead_of_the_rest(owner: Ints, scores: Floats, neighbours: int) -> Ints:
@@ -129,6 +140,43 @@ def nearest(points: Floats, group: Ints, neighbours: int, metric: MetricName) ->
     return source, target, scores
 
 
+def _nearest_companions(
+    points: Floats, point: Ints, patch: Ints, neighbours: int, metric: MetricName, at_once: int = 1 << 21
+) -> tuple[Ints, Ints, Floats]:
+    """Find the nearest neighbours of each point among the points that share a patch with it.
+
+    Parameters
+    ----------
+    point, patch : int64 arrays, shape (n_entries,)
+        Which point lies in which patch; point -1 is left out.
+    """
+    known = np.flatnonzero(point >= 0)
+    shape = (len(points), int(patch.max(initial=-1)) + 1)
+    inside = sp.csr_array((np.ones(len(known), dtype=np.int32), (point[known], patch[known])), shape=shape)
+    members = inside.T.tocsr()
+    cost = pointer(inside @ np.diff(members.indptr))
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    start = 0
+    while start < len(points):
+        stop = max(start + 1, int(np.searchsorted(cost, cost[start] + at_once, side="right")) - 1)
+        near = (inside[start:stop] @ members).tocoo()
+        source, target = near.row.astype(np.int64) + start, near.col.astype(np.int64)
+        source, target = source[source != target], target[source != target]
+        scores = _scores(points[source], points[target], metric)
+        kept = _ahead_of_the_rest(source, scores, neighbours)
+        found.append((source[kept], target[kept], scores[kept]))
+        start = stop
+    source, target, scores = (np.concatenate(part) for part in zip(*found))
+    return source, target, scores
+
+
+def _scores(one: Floats, other: Floats, metric: MetricName) -> Floats:
+    """Compare points row by row; larger is nearer."""
+    if metric == "cosine":
+        return np.asarray((one * other).sum(axis=1))
+    return np.asarray(-np.linalg.norm(one - other, axis=1))
+
+
 def _blocks(group: Ints, n_bytes: int = 1 << 25) -> Iterator[tuple[Ints, Ints]]:
     """Cut the work: groups of equal size stacked (b, size), and which rows (positions) to do at once."""
     starts = np.flatnonzero(np.diff(group, prepend=-1))
@@ -160,85 +208,3 @@ def _nearest_in_block(
     border = values.min(axis=2) + TIE if n_others > neighbours else np.full(values.shape[:2], -np.inf)
     stack, row, place = np.nonzero(values > border[:, :, None])
     return members[stack, rows[row]], members[stack, top[stack, row, place]], values[stack, row, place]
-
-
-def apply_frames(seen: Observations, coordinates: Floats, frames: Floats) -> Floats:
-    """Multiply the rows of each patch by the matrix of its patch, patches of one size at a time.
-
-    Parameters
-    ----------
-    coordinates : float array, shape (n_entries, k)
-    frames : float array, shape (n_patches, k, dim)
-
-    Returns
-    -------
-    float array, shape (n_entries, dim)
-    """
-    out = np.zeros((len(coordinates), frames.shape[2]))
-    sizes = seen.sizes
-    for q in np.unique(sizes[sizes > 0]):
-        which = np.flatnonzero(sizes == q)
-        entries = seen.ptr[which][:, None] + np.arange(q)
-        out[entries] = coordinates[entries] @ frames[which]
-    return out
-
-
-def number_components(n_patches: int, first: Ints, second: Ints) -> tuple[int, Ints]:
-    """Number the components of the patch graph by their first patch."""
-    if n_patches == 0:
-        return 0, np.empty(0, np.int64)
-    shape = (n_patches, n_patches)
-    links = sp.csr_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=shape)
-    count, label = sp.csgraph.connected_components(links, directed=False)
-    return int(count), label.astype(np.int64)
-
-
-def choose_pairs(seen: Observations, at_least: int, max_partners: int | None) -> tuple[Ints, Ints, Ints]:
-    """List pairs of patches that share `at_least` nodes, with their overlap sizes.
-
-    Parameters
-    ----------
-    max_partners : int or None
-        Keep for each patch its largest overlaps only (a pair stays if either patch keeps it), and a
-        spanning forest of largest overlaps, so that the cap never tears a component apart. With 0
-        the forest alone is left.
-
-    Returns
-    -------
-    first, second : int64 arrays, first < second, in lexicographic order
-    overlap : int64 array
-    """
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
-    shape = (seen.n_patches, max(seen.n_nodes, 1))
-    inside = sp.csr_array((np.ones(len(owner), dtype=np.int32), (owner, seen.nodes)), shape=shape)
-    shared = sp.triu(inside @ inside.T, k=1, format="csr")
-    shared.data[shared.data < at_least] = 0
-    shared.eliminate_zeros()
-    shared.sort_indices()
-    first = np.repeat(np.arange(seen.n_patches), np.diff(shared.indptr))
-    second, overlap = shared.indices.astype(np.int64), shared.data.astype(np.int64)
-    if max_partners is not None:
-        kept = _largest_overlaps(seen.n_patches, first, second, overlap, max_partners)
-        first, second, overlap = first[kept], second[kept], overlap[kept]
-    return first, second, overlap
-
-
-def _largest_overlaps(n_patches: int, first: Ints, second: Ints, overlap: Ints, at_most: int) -> Ints:
-    """Find the pairs that are among the largest of either patch, or in the spanning forest."""
-    pair = np.arange(len(first))
-    both, ids = np.concatenate([first, second]), np.concatenate([pair, pair])
-    order = np.argsort(both, kind="stable")
-    ptr = pointer(np.bincount(both, minlength=n_patches))
-    kept = np.zeros(len(first), dtype=bool)
-    for i in range(n_patches):
-        mine = ids[order[ptr[i] : ptr[i + 1]]]
-        kept[mine if len(mine) <= at_most else mine[np.argsort(-overlap[mine], kind="stable")[:at_most]]] = True
-    if not kept.all():
-        # Distinct positive weights below 1, the largest overlap the lightest: the forest is unique.
-        weight = np.empty(len(first))
-        weight[np.lexsort((pair, -overlap))] = (pair + 1.0) / (len(pair) + 1)
-        graph = sp.csr_array((weight, (first, second)), shape=(n_patches, n_patches))
-        forest = sp.csgraph.minimum_spanning_tree(graph).tocoo()
-        chosen = forest.row.astype(np.int64) * n_patches + forest.col
-        kept[np.searchsorted(first * n_patches + second, chosen)] = True
-    return np.flatnonzero(kept)

@@ -35,7 +35,8 @@ import scipy.sparse as sp
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lograb.attacks.alignment import locate_overlaps, padded_coordinates
-from lograb.attacks.nearest import MetricName, choose_pairs, join_neighbours, number_components
+from lograb.attacks.nearest import MetricName, join_neighbours
+from lograb.attacks.partners import choose_pairs, number_components
 from lograb.parallel import ordered_map
 from lograb.types import Floats, Ints, Observations, Reconstruction
 

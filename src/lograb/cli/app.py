@@ -70,7 +70,7 @@ def list_command(
 def generate(
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the instance.")],
-    strategy: Annotated[str, typer.Option(help="How to cut patches: d-hop, cluster, random or custom.")] = "d-hop",
+    strategy: Annotated[str, typer.Option(help="How to cut: d-hop, cluster, random, custom, global.")] = "d-hop",
     d: Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")] = 1,
     p: Annotated[float, typer.Option("-p", help="Fraction of nodes observed (custom: of lists).")] = 1.0,
     k: Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")] = 32,
@@ -131,12 +131,14 @@ def attack(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the answer: .npz or .csv.")] = None,
     seed: Annotated[int, typer.Option(help="For attacks that draw.")] = 0,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
+    features: Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
+    = False,
     json: Json = False,
 ) -> None:
     """Rebuild the graph from an instance's observations."""
     from lograb.cli.attacks import attack_instance
 
-    attack_instance(file, method, output, seed, settings or [], json)
+    attack_instance(file, method, output, seed, settings or [], features, json)
 
 
 @app.command()
@@ -152,11 +154,45 @@ def evaluate(
 
 
 @app.command()
+def link(
+    file: File,
+    method: Annotated[str, typer.Option(help="Which method (see 'lograb list links').")],
+    repeats: Annotated[int, typer.Option(help="Draws of negatives, each with a training of its own.")] = 1,
+    seed: Annotated[int, typer.Option(help="Negatives and training follow from it.")] = 0,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
+    halo: Annotated[str, typer.Option(help="For clusters: drop their halos, or keep them.")] = "drop",
+    negatives: Annotated[str, typer.Option(help="Draw from all pairs (uniform), or possible ones.")] = "uniform",
+    json: Json = False,
+) -> None:
+    """Predict the edges between fragments (Task 3)."""
+    from lograb.cli.links import link_instance
+
+    link_instance(file, method, repeats, seed, settings or [], halo, negatives, json)
+
+
+@app.command()
 def certify(file: File, json: Json = False) -> None:
     """Count the patches whose edges are provably exposed."""
     from lograb.cli.attacks import certify_instance
 
     certify_instance(file, json)
+
+
+@app.command()
+def classify(
+    file: File,
+    model: Annotated[str, typer.Option(help="Which model (see 'lograb list models').")],
+    split: Annotated[str, typer.Option(help="What is kept apart: patch (as in the paper) or node-disjoint.")]
+    = "patch",
+    repeats: Annotated[int, typer.Option(help="Splits and trainings to average over.")] = 1,
+    seed: Annotated[int, typer.Option(help="All randomness follows from it.")] = 0,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
+    json: Json = False,
+) -> None:
+    """Learn to classify nodes inside their patches (needs the extra gnn)."""
+    from lograb.cli.learning import classify_nodes
+
+    classify_nodes(file, model, split, repeats, seed, settings or [], json)
 
 
 @app.command()

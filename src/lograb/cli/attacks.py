@@ -27,17 +27,20 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     return settings
 
 
-def attack_instance(path: Path, method: str, output: Path | None, seed: int, pairs: list[str], json: bool) -> None:
+def attack_instance(
+    path: Path, method: str, output: Path | None, seed: int, pairs: list[str], features: bool, json: bool
+) -> None:
     """Run an attack; score it where the file carries the truth."""
     instance = pipeline.load(path)
     settings = parse_settings(pairs)
-    runs = [run_attack(graph, method, seed, settings) for graph in instance]
+    runs = [run_attack(graph, method, seed, settings, features) for graph in instance]
     answers = [answer for answer, _ in runs]
     if output is not None:
         write_answers(output, instance, answers)
     told = answers[0].diagnostics if len(answers) == 1 else {"graphs": len(answers)}
-    result: dict[str, Any] = {"method": method, "seed": seed, "seconds": sum(s for _, s in runs),
-                              "claimed": sum(len(a.edges) for a in answers), "diagnostics": told}  # fmt: skip
+    result: dict[str, Any] = {"method": method, "seed": seed, "features": features,
+                              "seconds": sum(s for _, s in runs), "claimed": sum(len(a.edges) for a in answers),
+                              "diagnostics": told}  # fmt: skip
     if instance.has_truth:
         result |= average(instance, answers) | bounds(instance, seed)
     else:

@@ -37,9 +37,32 @@ def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
     return [
-        {"name": a.name, "channels": list(a.channels), "trivial": a.trivial, "scenario": a.scenario,
-         "cost": a.cost, "settings": {k: f.default for k, f in a.settings.model_fields.items()}}
+        {"name": a.name, "channels": list(a.channels), "optional": list(a.optional), "trivial": a.trivial,
+         "extra": a.extra, "scenario": a.scenario, "cost": a.cost,
+         "settings": {k: f.default for k, f in a.settings.model_fields.items()}}
         for a in ATTACKS.values()
+    ]
+
+
+def _models() -> Rows:
+    from lograb.learning.catalog import MODELS
+    from lograb.learning.settings import TrainingSettings
+
+    training = {key: field.default for key, field in TrainingSettings.model_fields.items()}
+    return [
+        {"name": m.name, "encodings": list(m.encodings), "trivial": m.trivial, "description": m.description,
+         "settings": m.settings, "training": training}
+        for m in MODELS.values()
+    ]
+
+
+def _links() -> Rows:
+    from lograb.learning.links_catalog import LINKS
+
+    return [
+        {"name": m.name, "sees": list(m.sees), "trivial": m.trivial, "description": m.description,
+         "settings": {k: f.default for k, f in m.settings.model_fields.items()}}
+        for m in LINKS.values()
     ]
 
 
@@ -48,9 +71,12 @@ CATALOGS: dict[str, Callable[[], Rows]] = {
     "strategies": _strategies,
     "gauges": _gauges,
     "attacks": _attacks,
+    "models": _models,
+    "links": _links,
 }
 # Too much for a table; JSON has them.
-LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"}, "attacks": {"settings"}}
+LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"}, "attacks": {"settings"},
+            "models": {"settings", "training"}, "links": {"settings"}}
 
 
 def show_catalogs(kind: str | None, json: bool) -> None:

@@ -1,6 +1,17 @@
 """Stage 7: pure functions from a truth and an estimate to a number."""
 
+from lograb.metrics.calibration import calibration, reliability
 from lograb.metrics.edges import EdgeCounts, bootstrap_interval, count_edges, edge_keys
 from lograb.metrics.ranking import Ranking
+from lograb.metrics.sharing import shared_pairs
 
-__all__ = ["EdgeCounts", "Ranking", "bootstrap_interval", "count_edges", "edge_keys"]
+__all__ = [
+    "EdgeCounts",
+    "Ranking",
+    "bootstrap_interval",
+    "calibration",
+    "count_edges",
+    "edge_keys",
+    "reliability",
+    "shared_pairs",
+]

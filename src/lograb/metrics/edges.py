@@ -36,7 +36,6 @@ class EdgeCounts:
         """Harmonic mean of precision and recall: 2 hits / (claimed + true)."""
         return 2 * self.hits / (self.claimed + self.true) if self.claimed + self.true else 0.0
 
-
     def f1_interval(self, level: float = 0.95, draws: int = 2000) -> tuple[float, float]:
         """Bootstrap F1 over pairs: each pair that is claimed or true is a hit, a false claim or a miss.
 

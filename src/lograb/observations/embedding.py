@@ -8,17 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from lograb.observations.gauge import choose_basis, fixed_reference, rotate
+from lograb.observations.gauge import choose_basis, fixed_reference, orthonormalise, rotate
 from lograb.observations.laplacian import Laplacians
-from lograb.observations.spectra import largest
+from lograb.observations.spectra import DENSE_LIMIT, largest, zero_space
 from lograb.parallel import ordered_map
 from lograb.patches.overlap import PatchEdges
 from lograb.ragged import pointer
 from lograb.spec import InstanceSpec
 from lograb.types import Floats, Ints, Matrix, Observations, Patches
 
-# Above this size a patch goes to the sparse solver (if k is small beside it): measured break-even.
-DENSE_LIMIT = 640
 STACK_BYTES = 1 << 22
 # Below this sum of cubed sizes the eigenproblems are over sooner than threads have started.
 THREADS_PAY = 1e8
@@ -113,15 +111,24 @@ def _share(stack: Stack, k: int) -> tuple[Ints, Floats, Floats]:
     """Solve a stack: patch numbers (b,), eigenvalues (b, >= r), embeddings (b, q, r)."""
     if isinstance(stack.matrices, np.ndarray):
         values, vectors = np.linalg.eigh(stack.matrices)
+        embedding = choose_basis(values, vectors, stack.reference)
     else:
-        top, directions = largest(stack.matrices, k + 1)
-        values, vectors = (1.0 - top)[None], directions[None]
-        # The solver's basis beyond the cut is one arbitrary direction: it must not enter the gauge.
-        vectors = vectors[:, :, :k]
-    embedding = choose_basis(values[:, : vectors.shape[2]], vectors, stack.reference)
+        values, embedding = _share_large(stack.matrices, stack.reference, k)
     if stack.mixer is not None:
         embedding = rotate(embedding, stack.mixer)
     return stack.which, values.clip(0.0, 2.0), embedding
+
+
+def _share_large(matrix: Matrix, reference: Floats, k: int) -> tuple[Floats, Floats]:
+    """Solve one large patch, S = I - L, sparsely: eigenvalues (1, k + 1), embedding (1, q, k)."""
+    kernel = zero_space(matrix)
+    if kernel.shape[1] > k:
+        # The cut runs through the eigenvalue 0: a random part of all its space is kept, as everywhere.
+        return np.zeros((1, k + 1)), (kernel @ orthonormalise((kernel.T @ reference[0])[None])[0])[None]
+    top, directions = largest(matrix, k + 1)
+    values = (1.0 - top)[None]
+    # The solver's basis beyond the cut is one arbitrary direction: it must not enter the gauge.
+    return values, choose_basis(values[:, :k], directions[None, :, :k], reference)
 
 
 def _add_noise(vectors: Floats, sigma: float, rng: np.random.Generator) -> None:

@@ -20,8 +20,8 @@ random sign. Hence the three gauges:
     for an eavesdropper. The first eigenvector of a connected patch is then positive.
 
 Where the cut at k runs through a repeated eigenvalue, ``P`` is the projector onto the whole
-eigenspace, so the part that is kept is random too (dense solver; for patches beyond its limit
-the kept part is the one that the sparse solver found from its fixed start).
+eigenspace, so the part that is kept is random too (dense solver, and the eigenvalue 0 always; else,
+for patches beyond its limit, the kept part is the one that the sparse solver found from its fixed start).
 """
 
 from __future__ import annotations

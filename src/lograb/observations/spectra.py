@@ -7,6 +7,10 @@ returns -1/3 where the eigenvalue 0 still has hundreds of directions left. Hence
 whatever was found is moved out of the way and the search goes on until the largest remaining
 eigenvalue does not exceed the smallest one found. For the *largest* eigenvalue of a matrix a
 random start vector suffices with probability one, so the last search is a proof of completeness.
+
+A whole graph, unlike a ball, may fall into hundreds of components. Each adds one direction to the
+eigenvalue 0 of the Laplacian, and that eigenspace needs no search: `zero_space` writes it down. The
+rest of the spectrum is that of the components, one at a time.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ import scipy.sparse.linalg as sparse_linalg
 
 from lograb.types import Floats, Matrix
 
+# Up to this size, and where a large part of the spectrum is wanted, the dense solver is faster: measured.
+DENSE_LIMIT = 640
 # Eigenvalues closer than this count as one repeated eigenvalue. Laplacians of graphs with up to
 # a few thousand nodes have either exact repetitions (rounding: 1e-14) or gaps far above it.
 REPEAT_TOLERANCE = 1e-9
@@ -26,22 +32,73 @@ RESTARTS = 100
 SHIFT = 1e-3
 
 
+def zero_space(matrix: Matrix) -> Matrix:
+    """Write down the eigenspace of the Laplacian's eigenvalue 0, the matrix S's eigenvalue 1.
+
+    A component's direction is the square root of its degrees. A row of S has as many entries as its
+    node has neighbours; an isolated node has its diagonal entry.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (q, q)
+        S = I - L of a simple graph.
+
+    Returns
+    -------
+    csr_array, shape (q, n_components), orthonormal columns, one entry per row
+    """
+    count, part = sp.csgraph.connected_components(matrix, directed=False)
+    degrees = np.diff(matrix.indptr)
+    entries = np.sqrt(degrees / np.bincount(part, weights=degrees)[part])
+    return sp.csr_array((entries, part, np.arange(len(part) + 1)), shape=(len(part), count))
+
+
 def largest(matrix: Matrix, count: int) -> tuple[Floats, Floats]:
-    """Find the `count` largest eigenpairs of a symmetric sparse matrix, multiplicities included.
+    """Find the `count` largest eigenpairs of S = I - L of a graph, multiplicities included.
 
     Where Lanczos iteration stalls, because the wanted eigenvalues crowd together (a long path or
     ring), it is run on the inverse of a shifted matrix, which pulls them apart.
 
     Parameters
     ----------
-    matrix : csr_array, shape (q, q), symmetric with spectrum in [-1, 1]
-    count : int, below q / 2
+    matrix : csr_array, shape (q, q)
+        Symmetric, spectrum in [-1, 1], largest eigenvalue 1 in every component.
+    count : int
+        Below q / 2, and not below the number of components (see `zero_space` for those alone).
 
     Returns
     -------
     values : float64 array, shape (count,), descending
     vectors : float64 array, shape (q, count), orthonormal
     """
+    n_parts, part = sp.csgraph.connected_components(matrix, directed=False)
+    if n_parts == 1:
+        return _of_connected(matrix, count)
+    # The other parts claim one place each with their eigenvalue 1: so many need not be sought here.
+    wanted = count - n_parts + 1
+    values, found = [], []
+    for i in range(n_parts):
+        rows = np.flatnonzero(part == i)
+        some, directions = _of_part(matrix[rows][:, rows], min(wanted, len(rows)))
+        values.append(some)
+        found += [(rows, column) for column in directions.T]
+    merged = np.concatenate(values)
+    order = np.argsort(-merged, kind="stable")[:count]
+    vectors = np.zeros((matrix.shape[0], count))
+    for column, i in enumerate(order):
+        vectors[found[i][0], column] = found[i][1]
+    return merged[order], vectors
+
+
+def _of_part(matrix: Matrix, count: int) -> tuple[Floats, Floats]:
+    """Solve one component, densely where that is the faster way."""
+    if matrix.shape[0] > max(DENSE_LIMIT, 4 * count):
+        return _of_connected(matrix, count)
+    values, vectors = np.linalg.eigh(matrix.toarray())
+    return values[::-1][:count], vectors[:, ::-1][:, :count]
+
+
+def _of_connected(matrix: Matrix, count: int) -> tuple[Floats, Floats]:
     try:
         return _by_deflation(matrix, count, RESTARTS)
     except sparse_linalg.ArpackError:

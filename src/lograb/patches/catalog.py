@@ -62,6 +62,10 @@ def _custom(
     return Patches.from_lists(graph.n_nodes, [patches[i] for i in kept])
 
 
+def _global(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, _: NodeLists | None) -> Patches:
+    return Patches.from_lists(graph.n_nodes, [select(graph.n_nodes, spec.p, rng)])
+
+
 STRATEGIES = {
     s.name: s
     for s in (
@@ -69,6 +73,7 @@ STRATEGIES = {
         Strategy("cluster", "METIS clusters of the observed subgraph, each with a halo of d hops", _cluster),
         Strategy("random", "balls of radius d around randomly drawn observed nodes", _random),
         Strategy("custom", "node lists that the user brings; p is the fraction of lists kept", _custom),
+        Strategy("global", "one patch: the whole graph, or the subgraph of the observed nodes", _global),
     )
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ from jinja2 import Environment, PackageLoader
 from lograb.errors import LograbError
 
 
-def write_comparison(path: Path, summary: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+def write_comparison(
+    path: Path,
+    summary: dict[str, Any],
+    rows: list[dict[str, Any]],
+    classified: Sequence[dict[str, Any]] = (),
+    linked: Sequence[dict[str, Any]] = (),
+) -> None:
     """Write the page: one file without outside parts, so it opens anywhere.
 
     Parameters
@@ -20,6 +27,8 @@ def write_comparison(path: Path, summary: dict[str, Any], rows: list[dict[str, A
         As from `Instance.summary`.
     rows : list of dict
         As from `lograb.tasks.reconstruction.compare`, with one floor and ceiling for all.
+    classified, linked : sequences of dict
+        As from `lograb.tasks.node_classification.classify` and `lograb.tasks.link_prediction.predict_links`.
     """
     environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
     page = environment.get_template("comparison.html").render(
@@ -28,6 +37,8 @@ def write_comparison(path: Path, summary: dict[str, Any], rows: list[dict[str, A
         best=max(rows, key=lambda row: row["f1"]["global"]),
         trivial=[row["method"] for row in rows if row["trivial"]],
         facts=_facts(summary),
+        classified=classified,
+        linked=linked,
     )
     try:
         path.write_text(page, encoding="utf-8")

@@ -12,26 +12,29 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from lograb.attacks import ATTACKS, find_attack
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, count_edges, edge_keys
-from lograb.ragged import owners
+from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, count_edges, edge_keys, shared_pairs
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
 from lograb.theory.recoverability import relative_error
-from lograb.types import Bools, Ints, Observations, Reconstruction
+from lograb.types import Ints, Reconstruction
 
 FALSE_RATE, RECALL = 1e-3, 0.5
 
 
 def run_attack(
-    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None
+    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None, features: bool = False
 ) -> tuple[Reconstruction, float]:
-    """Let one attack loose on the observations of a single graph; returns the seconds it took."""
+    """Let one attack loose on the observations of a single graph; returns the seconds it took.
+
+    With ``features=True`` the eavesdropper also has the features of the observed nodes.
+    """
     attack = find_attack(name)
-    observations = instance.observe(features="features" in attack.channels)
+    if features and "features" not in attack.channels + attack.optional:
+        raise LograbError(f"the attack '{name}' does not use features")
+    observations = instance.observe(features=features or "features" in attack.channels)
     start = time.perf_counter()
     answer = attack.reconstruct(observations, np.random.default_rng(seed), settings)
     return answer, time.perf_counter() - start
@@ -76,10 +79,10 @@ def _ranking(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
     pairs, scores = answer.edges, answer.scores
     if answer.judged is not None and answer.judged_scores is not None:
         pairs, scores = answer.judged, answer.judged_scores
-    shared = share_a_patch(seen, pairs)
+    n_pairs, shared = shared_pairs(n, seen.nodes, seen.ptr, pairs)
     pairs, scores = pairs[shared], scores[shared]
     true = np.isin(edge_keys(pairs, n), edge_keys(instance.truth.edges[instance.co_observed], n))
-    ranking = Ranking.of(scores, true, int(instance.co_observed.sum()), count_pairs(seen))
+    ranking = Ranking.of(scores, true, int(instance.co_observed.sum()), n_pairs)
     values = {
         "average_precision": ranking.average_precision(),
         "auroc": ranking.auroc(),
@@ -87,32 +90,6 @@ def _ranking(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
         "precision_at_recall_0.5": ranking.precision_at_recall(RECALL),
     }
     return {name: None if np.isnan(value) else value for name, value in values.items()}
-
-
-def _inside(seen: Observations) -> sp.csr_array:
-    """Mark which patches each node lies in, shape (n_nodes, n_patches)."""
-    shape = (seen.n_nodes, seen.n_patches)
-    return sp.csr_array((np.ones(len(seen.nodes), dtype=np.int32), (seen.nodes, owners(seen.ptr))), shape=shape)
-
-
-def share_a_patch(seen: Observations, pairs: Ints, at_once: int = 1 << 18) -> Bools:
-    """Tell for each pair whether some patch contains both nodes."""
-    inside = _inside(seen)
-    found = [np.zeros(0, dtype=bool)]
-    for start in range(0, len(pairs), at_once):
-        part = pairs[start : start + at_once]
-        both = inside[part[:, 0]].multiply(inside[part[:, 1]])
-        found.append(np.asarray(both.sum(axis=1)).ravel() > 0)
-    return np.concatenate(found)
-
-
-def count_pairs(seen: Observations, at_once: int = 512) -> int:
-    """Count the pairs of nodes that share a patch, a few rows at a time: no n × n anything."""
-    inside = _inside(seen)
-    transposed = inside.T.tocsr()
-    present = np.unique(seen.nodes)
-    total = sum((inside[present[i : i + at_once]] @ transposed).nnz for i in range(0, len(present), at_once))
-    return int(total - len(present)) // 2
 
 
 def ceiling(instance: Instance) -> float:
@@ -137,10 +114,10 @@ def bounds(instance: Instance, seed: int = 0, known: dict[str, dict[str, Any]] |
 
 
 def score(
-    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None
+    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None, features: bool = False
 ) -> dict[str, Any]:
     """Run one attack on every graph of an instance and average its scores."""
-    runs = [run_attack(graph, name, seed, settings) for graph in instance]
+    runs = [run_attack(graph, name, seed, settings, features) for graph in instance]
     answers = [answer for answer, _ in runs]
     told = answers[0].diagnostics if len(answers) == 1 else {"graphs": len(answers)}
     return average(instance, answers) | {"seconds": float(sum(s for _, s in runs)), "diagnostics": told}
@@ -170,8 +147,12 @@ def _mean(scores: list[Any]) -> Any:
 
 
 def compare(instance: Instance, names: Iterable[str] | None = None, seed: int = 0) -> list[dict[str, Any]]:
-    """Run attacks (all by default) and score them side by side, between one floor and one ceiling."""
-    wanted = list(ATTACKS) if names is None else list(names)
+    """Run attacks and score them side by side, between one floor and one ceiling.
+
+    By default all that need no optional dependency and take graphs of any size.
+    """
+    usual = [name for name, attack in ATTACKS.items() if attack.extra is None and not attack.small_only]
+    wanted = usual if names is None else list(names)
     rows = {name: score(instance, name, seed) for name in wanted}
     between = bounds(instance, seed, rows)
     return [{"method": n, "trivial": ATTACKS[n].trivial, **rows[n], **between} for n in wanted]

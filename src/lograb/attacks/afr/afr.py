@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from lograb.attacks.afr.bundle import adjust
+from lograb.attacks.afr.bundle import adjust, eligible_pairs
 from lograb.attacks.afr.fidelity import Fidelity, fidelity
-from lograb.attacks.afr.islands import Assembler, Assembly, dimension
+from lograb.attacks.afr.islands import Assembler, Assembly
 from lograb.attacks.afr.kernel import local_graphs, pair_margins
 from lograb.attacks.afr.ransac import survivable_inlier_fraction
 from lograb.attacks.afr.settings import AfrSettings
 from lograb.attacks.afr.voting import cross_votes
-from lograb.attacks.alignment import find_overlaps, padded_coordinates
+from lograb.attacks.alignment import padded_coordinates
 from lograb.attacks.pairs import mean_by_key, unpair
 from lograb.errors import LograbError
 from lograb.ragged import owners
@@ -94,7 +94,9 @@ def _adjust_islands(
     """
     if settings.bundle == "off" or not assembly.stitches:
         return {}
-    first, second, cross, constant = _eligible_pairs(seen, coordinates, trust, assembly, settings)
+    first, second, cross, constant = eligible_pairs(
+        seen, coordinates, trust.score, assembly.frames, assembly.island_of, settings
+    )
     if not len(first):
         return {}
     optimum = float(np.linalg.svd(cross, compute_uv=False).sum())
@@ -110,37 +112,6 @@ def _adjust_islands(
         assembly.frames = result.frames
         objective["after"] = result.objective[-1]
     return {"bundle_objective": objective, "cycle_consistency": {"before": before, "after": consistency()}}
-
-
-def _eligible_pairs(
-    seen: Observations, coordinates: Floats, trust: Fidelity, assembly: Assembly, settings: AfrSettings
-) -> tuple[Ints, Ints, Floats, float]:
-    """List the eligible pairs of patches inside islands with their cross products on consensus rows."""
-    overlaps = find_overlaps(seen, 2, np.flatnonzero(assembly.island_of >= 0))
-    same = assembly.island_of[overlaps.first] == assembly.island_of[overlaps.second]
-    k = coordinates.shape[1]
-    kept, crosses, constant = [], [], 0.0
-    for i in np.flatnonzero(same):
-        v, w = int(overlaps.first[i]), int(overlaps.second[i])
-        size = int(overlaps.sizes[i])
-        r = dimension(size, k, int(min(seen.ranks[v], seen.ranks[w])), settings)
-        if size < settings.needed_overlap(r, k, float(min(trust.score[v], trust.score[w]))):
-            continue
-        span = slice(overlaps.ptr[i], overlaps.ptr[i + 1])
-        a, b = coordinates[overlaps.in_first[span]].copy(), coordinates[overlaps.in_second[span]].copy()
-        a[:, r:] = b[:, r:] = 0.0
-        inliers = _consensus(a @ assembly.frames[v], b @ assembly.frames[w], settings.inlier_tolerance)
-        a, b = a[inliers], b[inliers]
-        kept.append((v, w))
-        crosses.append(a.T @ b)
-        constant += float((a**2).sum() + (b**2).sum())
-    pairs = np.array(kept, dtype=np.int64).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1], np.array(crosses).reshape(-1, k, k), constant
-
-
-def _consensus(first: Floats, second: Floats, tolerance: float) -> np.ndarray:
-    norm = 0.5 * (np.linalg.norm(first, axis=1).mean() + np.linalg.norm(second, axis=1).mean())
-    return np.asarray(np.linalg.norm(first - second, axis=1) <= tolerance * norm)
 
 
 def _claims(

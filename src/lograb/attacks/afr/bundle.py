@@ -10,6 +10,9 @@ with A and B the consensus rows of both patches. With orthogonal frames only the
 the objective is a constant minus 2 Σ tr(R_vᵀ C_vw R_w), C_vw = A_vwᵀ B_vw. Riemannian gradient
 descent with Armijo's rule lowers it in every step. On a tree of pairs there is nothing to gain:
 each pair can be met exactly in turn; cycles are what there is to adjust.
+
+Most islands were aligned in a few leading dimensions, and nothing happens in the others. Frames are
+therefore adjusted in parts, each in as many dimensions as it uses; the length of a step is common to all.
 """
 
 from __future__ import annotations
@@ -18,8 +21,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
-from lograb.types import Floats, Ints
+from lograb.attacks.afr.settings import AfrSettings
+from lograb.attacks.afr.trials import dimension
+from lograb.attacks.alignment import count_overlaps, locate_overlaps, nearest_orthogonal
+from lograb.types import Bools, Floats, Ints, Observations
+
+# Dimensions are rounded up to multiples of this: few parts with a little to spare beat many parts.
+ROUND = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +38,87 @@ class Adjustment:
 
     frames: Floats
     objective: list[float]
+
+
+def eligible_pairs(
+    seen: Observations, coordinates: Floats, scores: Floats, frames: Floats, island_of: Ints, settings: AfrSettings
+) -> tuple[Ints, Ints, Floats, float]:
+    """List the eligible pairs of patches inside islands, with their cross products on consensus rows.
+
+    Parameters
+    ----------
+    coordinates : float array, shape (n_entries, k)
+    scores : float array, shape (n_patches,)
+        Fidelity of the patches.
+    frames : float array, shape (n_patches, k, k)
+    island_of : int64 array, shape (n_patches,), -1 outside the core
+
+    Returns
+    -------
+    first, second : int64 arrays, shape (m,)
+        Patch numbers.
+    cross : float array, shape (m, k, k)
+        C = AᵀB, with A and B the rows on which the frames agree within the tolerance.
+    constant : float
+        Σ ‖A‖² + ‖B‖².
+    """
+    k = coordinates.shape[1]
+    first, second, size = count_overlaps(seen, 2, np.flatnonzero(island_of >= 0))
+    r = dimension(size, k, np.minimum(seen.ranks[first], seen.ranks[second]), settings)
+    enough = size >= settings.needed_overlap(r, k, np.minimum(scores[first], scores[second]))
+    kept = enough & (island_of[first] == island_of[second])
+    overlaps, r = locate_overlaps(seen, first[kept], second[kept]), r[kept]
+    cross, constant = np.zeros((len(overlaps), k, k)), 0.0
+    for size in np.unique(overlaps.sizes):
+        which = np.flatnonzero(overlaps.sizes == size)
+        rows = overlaps.ptr[which][:, None] + np.arange(size)
+        aligned = np.arange(k) < r[which][:, None, None]
+        a, b = (coordinates[part[rows]] * aligned for part in (overlaps.in_first, overlaps.in_second))
+        agree = _agree(a @ frames[overlaps.first[which]], b @ frames[overlaps.second[which]], settings)
+        a, b = a * agree, b * agree
+        cross[which] = a.swapaxes(1, 2) @ b
+        constant += float((a**2).sum() + (b**2).sum())
+    return overlaps.first, overlaps.second, cross, constant
+
+
+def _agree(first: Floats, second: Floats, settings: AfrSettings) -> Bools:
+    """Mark the rows of stacked overlaps, shape (n, m, k), that agree; shape (n, m, 1)."""
+    norms = 0.5 * (np.linalg.norm(first, axis=2).mean(axis=1) + np.linalg.norm(second, axis=2).mean(axis=1))
+    gaps = np.linalg.norm(first - second, axis=2)
+    return np.asarray(gaps <= settings.inlier_tolerance * norms[:, None])[:, :, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Frames that are adjusted in the same leading dimensions, and the pairs among them.
+
+    Attributes
+    ----------
+    members : int64 array, shape (n,)
+        Which frames.
+    first, second : int64 arrays, shape (m,)
+        The pairs, as positions in `members`.
+    cross : float array, shape (m, dim, dim)
+    gather : two sparse matrices, shape (n, m)
+        They add up what belongs to the same frame, over the first and over the second of the pairs.
+    """
+
+    members: Ints
+    first: Ints
+    second: Ints
+    cross: Floats
+    gather: tuple[sp.csr_array, sp.csr_array]
+
+    def met(self, frames: Floats) -> float:
+        """Sum up tr(R_vᵀ C R_w) over the pairs."""
+        return float(np.einsum("mij,mij->", frames[self.first], self.cross @ frames[self.second]))
+
+    def gradient(self, frames: Floats) -> Floats:
+        """Differentiate the objective along O(dim), shape (n, dim, dim)."""
+        towards_second = _sum(self.gather[0], self.cross @ frames[self.second])
+        towards_first = _sum(self.gather[1], self.cross.swapaxes(1, 2) @ frames[self.first])
+        inner = frames.swapaxes(1, 2) @ (towards_second + towards_first)
+        return np.asarray(frames @ (inner.swapaxes(1, 2) - inner))  # R skew(Rᵀ G), with G = -2 (...)
 
 
 def adjust(
@@ -48,27 +139,58 @@ def adjust(
     tolerance : float
         Stop when the squared gradient falls below this multiple of the constant.
     """
-    gather = [_gather(part, len(frames)) for part in (first, second)]
-    objective = [_objective(frames, first, second, cross, constant)]
+    parts = split(frames, first, second, cross)
+    now = [frames[part.members, : part.cross.shape[1], : part.cross.shape[1]] for part in parts]
+    objective = [constant - 2 * sum(part.met(here) for part, here in zip(parts, now))]
     length = 1.0
     for _ in range(steps):
-        towards_second = _sum(gather[0], cross @ frames[second])
-        towards_first = _sum(gather[1], cross.swapaxes(1, 2) @ frames[first])
-        gradient = _tangent(frames, -2 * (towards_second + towards_first))
-        norm = float((gradient**2).sum())
+        gradients = [part.gradient(here) for part, here in zip(parts, now)]
+        norm = sum(float((gradient**2).sum()) for gradient in gradients)
         if norm <= tolerance * constant:
             break
         length *= 4.0
         while length > 1e-12:
-            trial = _retract(frames - length * gradient)
-            value = _objective(trial, first, second, cross, constant)
+            trial = [nearest_orthogonal(here - length * gradient) for here, gradient in zip(now, gradients)]
+            value = constant - 2 * sum(part.met(there) for part, there in zip(parts, trial))
             if value <= objective[-1] - 1e-4 * length * norm:
                 break
             length *= 0.5
         else:
             break
-        frames, objective = trial, [*objective, value]
-    return Adjustment(frames, objective)
+        now, objective = trial, [*objective, value]
+    out = frames.copy()
+    for part, here in zip(parts, now):
+        out[part.members, : here.shape[1], : here.shape[1]] = here
+    return Adjustment(out, objective)
+
+
+def split(frames: Floats, first: Ints, second: Ints, cross: Floats) -> list[Part]:
+    """Sort the frames that have pairs by the dimensions in which they or their pairs do anything.
+
+    Frames that pairs connect, directly or through others, stay together.
+    """
+    n, k, _ = frames.shape
+    ones = np.ones(len(first))
+    island = connected_components(sp.csr_array((ones, (first, second)), shape=(n, n)), directed=False)[1]
+    used = np.ones(n, dtype=np.int64)
+    np.maximum.at(used, island, _extent(frames - np.eye(k)))
+    np.maximum.at(used, island[first], _extent(cross))
+    dimension = np.minimum(-(-used // ROUND) * ROUND, k)[island]
+    paired = np.isin(np.arange(n), np.concatenate([first, second]))
+    parts = []
+    for dim in np.unique(dimension[paired]):
+        members, pairs = np.flatnonzero(paired & (dimension == dim)), np.flatnonzero(dimension[first] == dim)
+        ends = [np.searchsorted(members, end[pairs]) for end in (first, second)]
+        gather = tuple(_gather(end, len(members)) for end in ends)
+        parts.append(Part(members, ends[0], ends[1], cross[pairs, :dim, :dim], (gather[0], gather[1])))
+    return parts
+
+
+def _extent(matrices: Floats) -> Ints:
+    """Number of leading rows and columns beyond which a matrix is zero, shape (n,)."""
+    nonzero = matrices != 0
+    lines = nonzero.any(axis=1) | nonzero.any(axis=2)
+    return np.asarray(np.where(lines, np.arange(1, lines.shape[1] + 1), 0).max(axis=1, initial=0))
 
 
 def _gather(part: Ints, n: int) -> sp.csr_array:
@@ -80,19 +202,3 @@ def _sum(gather: sp.csr_array, blocks: Floats) -> Floats:
     """Add up the blocks that belong to the same frame."""
     k = blocks.shape[1]
     return np.asarray(gather @ blocks.reshape(len(blocks), k * k)).reshape(-1, k, k)
-
-
-def _objective(frames: Floats, first: Ints, second: Ints, cross: Floats, constant: float) -> float:
-    return constant - 2 * float(np.einsum("mij,mij->", frames[first], cross @ frames[second]))
-
-
-def _tangent(frames: Floats, pull: Floats) -> Floats:
-    """Project onto the tangent space of O(k): the skew part, R skew(Rᵀ G)."""
-    inner = frames.swapaxes(1, 2) @ pull
-    return np.asarray(frames @ (0.5 * (inner - inner.swapaxes(1, 2))))
-
-
-def _retract(frames: Floats) -> Floats:
-    """Return to O(k) by the nearest orthogonal matrix."""
-    left, _, right = np.linalg.svd(frames)
-    return np.asarray(left @ right)

@@ -8,43 +8,24 @@ the queue anew.
 
 from __future__ import annotations
 
-import heapq
+from bisect import insort
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, shortest_path
 
 from lograb.attacks.afr.kernel import LocalGraphs
-from lograb.attacks.afr.ransac import Alignment, align, ransac_align
+from lograb.attacks.afr.ransac import ransac_align
 from lograb.attacks.afr.settings import AfrSettings
+from lograb.attacks.afr.trials import Island, Trial, dimension, try_pairs
+from lograb.attacks.alignment import count_overlaps
+from lograb.ragged import owners, pointer, ranges
 from lograb.types import Floats, Ints, Observations
 
-
-@dataclass
-class Island:
-    """Patches in one common frame.
-
-    Attributes
-    ----------
-    patches : list of int
-    nodes : int64 array, increasing
-    sums, counts : what the mean position of each node is made of, shapes (n, k) and (n,)
-    fidelity : float
-        Mean score of its patches.
-    """
-
-    patches: list[int]
-    nodes: Ints
-    sums: Floats
-    counts: Ints
-    fidelity: float
-
-    @property
-    def positions(self) -> Floats:
-        """Mean position of each node."""
-        return np.asarray(self.sums / self.counts[:, None])
+# How far down the queue to look when a pair has not been tried yet.
+AHEAD = 256
+Entry = tuple[float, int, int, int]
 
 
 @dataclass
@@ -60,7 +41,7 @@ class Assembly:
     stitches : list of (int, int)
         Pairs of patches whose islands were stitched (one representative each).
     tried, rejected : counts, the rejected ones by reason
-    samples : smallest and largest sample size RANSAC used
+    samples : sample sizes that the alignments used
     """
 
     frames: Floats
@@ -71,16 +52,8 @@ class Assembly:
     samples: list[int] = field(default_factory=list)
 
 
-def dimension(overlap: int, k: int, rank: int, settings: AfrSettings) -> int:
-    """Number of leading dimensions in which an overlap is aligned.
-
-    ``full``: all k. ``auto``: as many as r + 1 shared nodes pin down, at most the ranks of both.
-    """
-    return k if settings.align_dim == "full" else max(1, min(overlap - 1, rank))
-
-
 class Assembler:
-    """The queue and the islands while they are being stitched."""
+    """The queue and the islands while they are being stitched. An island has the number of one of its patches."""
 
     def __init__(
         self,
@@ -92,98 +65,100 @@ class Assembler:
         settings: AfrSettings,
         rng: np.random.Generator,
     ) -> None:
-        self.seen, self.local, self.coordinates = seen, local, coordinates
-        self.settings, self.rng = settings, rng
+        self.seen, self.settings, self.rng = seen, settings, rng
         self.k = coordinates.shape[1]
-        self.islands: dict[int, Island] = {}
-        self.holders: dict[int, set[int]] = {}
-        self.queue: list[tuple[float, int, int, int]] = []
+        self.fidelity, self.rank = scores.copy(), seen.ranks.copy()
+        self.islands = {i: self._single(i, local, coordinates) for i in core.tolist()}
+        self.trials: dict[tuple[int, int], tuple[Island, Island, Trial]] = {}
         self.assembly = Assembly(
             np.broadcast_to(np.eye(self.k), (seen.n_patches, self.k, self.k)).copy(),
             np.full(seen.n_patches, -1, dtype=np.int64),
         )
-        for i in core.tolist():
-            self._add_patch(i, float(scores[i]))
+        self.assembly.island_of[core] = core
+        entries = np.flatnonzero(np.isin(owners(seen.ptr), core))
+        entries = entries[np.argsort(seen.nodes[entries], kind="stable")]
+        self.holders = owners(seen.ptr)[entries]  # core patches, node after node
+        self.holder_ptr = pointer(np.bincount(seen.nodes[entries], minlength=seen.n_nodes))
+        # Sorted, the most trustworthy last: unlike a heap it shows what comes next.
+        self.queue = sorted(self._entries(*count_overlaps(seen, 2, core)))
 
-    def _add_patch(self, i: int, score: float) -> None:
+    def _single(self, i: int, local: LocalGraphs, coordinates: Floats) -> Island:
         span = slice(self.seen.ptr[i], self.seen.ptr[i + 1])
         nodes = self.seen.nodes[span]
+        ends = self.seen.nodes[local.ends[local.ptr[i] : local.ptr[i + 1]]]
+        edges = ends[:, 0] * self.seen.n_nodes + ends[:, 1]
         ones = np.ones(len(nodes), dtype=np.int64)
-        self.islands[i] = Island([i], nodes, self.coordinates[span].copy(), ones, score)
-        self.assembly.island_of[i] = i
-        for node in nodes.tolist():
-            self.holders.setdefault(node, set()).add(i)
+        return Island([i], nodes, coordinates[span], ones, edges, float(self.fidelity[i]), int(self.rank[i]))
 
     def run(self) -> Assembly:
         """Stitch until no pair is left."""
-        for number in list(self.islands):
-            self._enqueue(number, only_larger=True)
         while self.queue:
-            _, _, a, b = heapq.heappop(self.queue)
-            if a in self.islands and b in self.islands:
-                self._try(a, b)
+            _, _, a, b = self.queue.pop()
+            if -a in self.islands and -b in self.islands:
+                self._try(-a, -b)
         return self.assembly
 
-    def _enqueue(self, number: int, only_larger: bool = False) -> None:
+    def _entries(self, one: Ints, two: Ints, overlap: Ints) -> Iterator[Entry]:
+        """Make queue entries for those pairs of islands that could be eligible."""
+        r = dimension(overlap, self.k, np.minimum(self.rank[one], self.rank[two]), self.settings)
+        weakest = np.minimum(self.fidelity[one], self.fidelity[two])
+        kept = overlap >= self.settings.needed_overlap(r, self.k, weakest)
+        one, two, overlap = one[kept], two[kept], overlap[kept]
+        if self.settings.order == "random":
+            priority = self.rng.random(len(one))
+        else:
+            priority = self.fidelity[one] * self.fidelity[two] * overlap
+        # Ties: the larger overlap, then the pair with the smaller numbers.
+        pairs = (-np.minimum(one, two)).tolist(), (-np.maximum(one, two)).tolist()
+        return zip(priority.tolist(), overlap.tolist(), *pairs)
+
+    def _enqueue(self, number: int) -> None:
         """Put all pairs of an island and its neighbours into the queue that could be eligible."""
-        island = self.islands[number]
-        shared = Counter(h for node in island.nodes.tolist() for h in self.holders[node] if h != number)
-        for other, overlap in shared.items():
-            if (only_larger and other < number) or not self._large_enough(number, other, overlap):
-                continue
-            joint = island.fidelity * self.islands[other].fidelity * overlap
-            priority = float(self.rng.random()) if self.settings.order == "random" else -joint
-            heapq.heappush(self.queue, (priority, -overlap, min(number, other), max(number, other)))
-
-    def _rank(self, a: int, b: int) -> int:
-        ranks = self.seen.ranks
-        return int(min(max(ranks[self.islands[i].patches]) for i in (a, b)))
-
-    def _large_enough(self, a: int, b: int, overlap: int) -> bool:
-        r = dimension(overlap, self.k, self._rank(a, b), self.settings)
-        weakest = min(self.islands[a].fidelity, self.islands[b].fidelity)
-        return overlap >= 2 and overlap >= self.settings.needed_overlap(r, self.k, weakest)
+        nodes, n = self.islands[number].nodes, self.seen.n_patches
+        lengths = self.holder_ptr[nodes + 1] - self.holder_ptr[nodes]
+        held_by = self.assembly.island_of[self.holders[ranges(self.holder_ptr[nodes], lengths)]]
+        once = np.unique(np.repeat(np.arange(len(nodes)), lengths) * n + held_by)
+        shared = np.bincount(once % n, minlength=n)
+        shared[number] = 0
+        others = np.flatnonzero(shared >= 2)
+        for entry in self._entries(np.full_like(others, number), others, shared[others]):
+            insort(self.queue, entry)
 
     def _try(self, a: int, b: int) -> None:
         """Check a pair, align it, and stitch it if enough correspondences agree."""
-        one, two = self.islands[a], self.islands[b]
-        nodes, in_one, in_two = np.intersect1d(one.nodes, two.nodes, assume_unique=True, return_indices=True)
+        trial = self._trial(a, b)
         assembly = self.assembly
         assembly.tried += 1
-        if not self._well_posed(nodes, one.patches + two.patches):
+        if not trial.connected:
             assembly.rejected["overlap not connected"] += 1
             return
-        r = dimension(len(nodes), self.k, self._rank(a, b), self.settings)
-        found = self._align(one.positions[in_one][:, :r], two.positions[in_two][:, :r])
-        assembly.samples.append(min(r + 1, len(nodes)))
-        needed = self.settings.needed_overlap(r, self.k, min(one.fidelity, two.fidelity))
-        if found.inliers.sum() < needed:
+        assembly.samples.append(trial.sample)
+        turn = trial.turn
+        if trial.points is not None:
+            found = ransac_align(*trial.points, self.settings.iterations, self.rng)
+            turn = found.turn if found.inliers.sum() >= trial.needed else None
+        if turn is None:
             assembly.rejected["too little consensus"] += 1
             return
-        turn = np.eye(self.k)
-        turn[:r, :r] = found.turn  # the other dimensions stay as they are: inner products survive
-        self._merge(a, b, turn)
+        whole = np.eye(self.k)
+        whole[: len(turn), : len(turn)] = turn  # the other dimensions stay as they are: inner products survive
+        self._merge(a, b, whole)
 
-    def _align(self, first: Floats, second: Floats) -> Alignment:
-        norm = 0.5 * (np.linalg.norm(first, axis=1).mean() + np.linalg.norm(second, axis=1).mean())
-        tolerance = self.settings.inlier_tolerance * float(norm)
-        if not self.settings.ransac:
-            return align(first, second, tolerance)
-        return ransac_align(first, second, tolerance, self.settings.iterations, self.rng)
+    def _trial(self, a: int, b: int) -> Trial:
+        """Look at a pair, and at those that follow it in the queue, unless that was done before."""
+        if not self._is_tried(a, b):
+            ahead = dict.fromkeys([(a, b), *((-x, -y) for _, _, x, y in self.queue[-AHEAD:])])
+            fresh = [(x, y) for x, y in ahead if x in self.islands and y in self.islands]
+            fresh = [pair for pair in fresh if not self._is_tried(*pair)]
+            pairs = [(self.islands[x], self.islands[y]) for x, y in fresh]
+            trials = try_pairs(pairs, self.seen.n_nodes, self.settings)
+            self.trials |= {key: (*pair, trial) for key, pair, trial in zip(fresh, pairs, trials)}
+        return self.trials[a, b][2]
 
-    def _well_posed(self, nodes: Ints, patches: list[int]) -> bool:
-        """Look at the overlap in the local graphs of the islands' patches; the true graph is unknown."""
-        if self.settings.connected == "any":
-            return True
-        ends = np.concatenate([self.local.ends[self.local.ptr[i] : self.local.ptr[i + 1]] for i in patches])
-        pairs = self.seen.nodes[ends]
-        place = np.searchsorted(nodes, pairs).clip(max=len(nodes) - 1)
-        inside = (nodes[place] == pairs).all(axis=1)
-        rows, cols = place[inside].T
-        graph = sp.csr_array((np.ones(len(rows)), (rows, cols)), shape=(len(nodes), len(nodes)))
-        if self.settings.connected == "connected":
-            return bool(connected_components(graph, directed=False)[0] == 1)
-        return bool(shortest_path(graph, directed=False, unweighted=True).max() <= 2)
+    def _is_tried(self, a: int, b: int) -> bool:
+        """Say whether a pair was looked at since its islands last changed."""
+        known = self.trials.get((a, b))
+        return known is not None and known[0] is self.islands[a] and known[1] is self.islands[b]
 
     def _merge(self, a: int, b: int, turn: Floats) -> None:
         """Carry the smaller island into the larger one's frame and queue the pairs this opens up."""
@@ -201,9 +176,9 @@ class Assembler:
             sums[place] += island.sums if frame is None else island.sums @ frame
             counts[place] += island.counts
         weights = len(one.patches), len(two.patches)
-        mean = (weights[0] * one.fidelity + weights[1] * two.fidelity) / sum(weights)
-        self.islands[a] = Island(one.patches + two.patches, nodes, sums, counts, mean)
-        for node in two.nodes.tolist():
-            self.holders[node].discard(b)
-            self.holders[node].add(a)
+        self.fidelity[a] = (weights[0] * one.fidelity + weights[1] * two.fidelity) / sum(weights)
+        self.rank[a] = max(one.rank, two.rank)
+        edges = np.union1d(one.edges, two.edges)
+        patches = one.patches + two.patches
+        self.islands[a] = Island(patches, nodes, sums, counts, edges, float(self.fidelity[a]), int(self.rank[a]))
         self._enqueue(a)

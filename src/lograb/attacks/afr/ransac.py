@@ -1,17 +1,19 @@
 """Stage 2b: robust alignment of two point sets with known correspondence (Lemma 3's procedure).
 
 RANSAC draws many small samples, aligns on each, and keeps the alignment that most correspondences
-agree with. All samples of one overlap are aligned at once, in stacked matrix products and SVDs.
+agree with (`lograb.attacks.afr.hypotheses` says how, for all samples at once).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from lograb.attacks.alignment import procrustes
-from lograb.types import Bools, Floats
+from lograb.attacks.afr.hypotheses import best_sample
+from lograb.attacks.alignment import procrustes, residuals
+from lograb.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +40,6 @@ def align(first: Floats, second: Floats, tolerance: float) -> Alignment:
     return Alignment(turn, residuals(first, second, turn) <= tolerance, 0)
 
 
-def residuals(first: Floats, second: Floats, turn: Floats) -> Floats:
-    """Distance of each point of the first set from its turned partner, shape (..., m)."""
-    return np.asarray(np.linalg.norm(first - second @ turn, axis=-1))
-
-
 def ransac_align(
     first: Floats, second: Floats, tolerance: float, iterations: int, rng: np.random.Generator
 ) -> Alignment:
@@ -61,16 +58,27 @@ def ransac_align(
     if m <= r + 1:
         return align(first, second, tolerance)
     sample = np.argsort(rng.random((iterations, m)), axis=1)[:, : r + 1]
-    turns = procrustes(second[sample].swapaxes(1, 2) @ first[sample])
-    agree = residuals(first[None], second[None], turns) <= tolerance
-    best = int(np.argmax(agree.sum(axis=1)))
-    turn, inliers = turns[best], agree[best]
+    sample = _without_repetitions(sample, m)
+    best = sample[best_sample(first, second, sample, tolerance)]
+    turn = procrustes((second[best].T @ first[best])[None])[0]
+    inliers = residuals(first, second, turn) <= tolerance
     if inliers.any():
         refined = procrustes((second[inliers].T @ first[inliers])[None])[0]
         again = residuals(first, second, refined) <= tolerance
         if again.sum() >= inliers.sum():
             turn, inliers = refined, again
     return Alignment(turn, inliers, iterations)
+
+
+def _without_repetitions(sample: Ints, m: int) -> Ints:
+    """Drop samples of the same points as an earlier one, where m points are too few for all to differ."""
+    n, size = sample.shape
+    if math.comb(m, size) > 4 * n:
+        return sample
+    chosen = np.zeros((n, m), dtype=bool)
+    chosen[np.arange(n)[:, None], sample] = True
+    bits = np.packbits(chosen, axis=1)
+    return sample[np.sort(np.unique(bits.view(f"S{bits.shape[1]}"), return_index=True)[1])]
 
 
 def survivable_inlier_fraction(iterations: int, sample: int, failure: float = 0.05) -> float:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
+
+from lograb.types import Floats, Ints
 
 # The table's adaptive-penalty scaling for the k it was tuned at; between them the nearest k counts.
 GAMMA = {16: 30.0, 32: 70.0, 64: 140.0}
@@ -68,17 +71,18 @@ class AfrSettings(BaseModel):
             return self.gamma
         return GAMMA[min(GAMMA, key=lambda tuned: (abs(tuned - k), tuned))]
 
-    def needed_overlap(self, r: int, k: int, fidelity: float) -> float:
-        """Say how many nodes two patches must share to be aligned in r of k dimensions.
+    def needed_overlap(self, r: Ints | int, k: int, fidelity: Floats | float) -> Floats:
+        """Say how many nodes two patches must share to be aligned in r of k dimensions; any shape.
 
         ``full`` (r = k): max{k + 1, k_base + gamma (1 - fidelity)}. ``auto`` scales gamma with r by
         the rule that the paper derives for it, (r + 1 - k_base) / (1 - s_min), with k_base at most
         r + 1. Without adaptation the floor r + 1 alone counts.
         """
+        floor = np.asarray(r + 1.0)
         if not self.adaptive:
-            return r + 1
+            return floor
         if self.align_dim == "full":
-            return max(r + 1, self.k_base + self.gamma_at(k) * (1 - fidelity))
-        base = min(self.k_base, r + 1)
-        gamma = (r + 1 - base) / (1 - self.s_min) if self.s_min < 1 else 0.0
-        return max(r + 1, base + gamma * (1 - fidelity))
+            return np.asarray(np.maximum(floor, self.k_base + self.gamma_at(k) * (1 - fidelity)))
+        base = np.minimum(self.k_base, floor)
+        gamma = (floor - base) / (1 - self.s_min) if self.s_min < 1 else 0.0
+        return np.asarray(np.maximum(floor, base + gamma * (1 - fidelity)))

@@ -1,0 +1,101 @@
+"""The methods for Task 3 by name. A new one is one file and one line here. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from lograb.errors import LograbError, unknown_name
+from lograb.learning.links import FragmentedGraph, Progress, ignore
+from lograb.learning.links_settings import (
+    CosineSettings,
+    LightGcnSettings,
+    NeoGnnSettings,
+    NoSettings,
+    SealSettings,
+)
+from lograb.learning.randomness import require_torch
+from lograb.spec import first_problem
+from lograb.types import Floats, Ints
+
+
+@dataclass(frozen=True)
+class LinkMethod:
+    """A way to score pairs of nodes from different fragments.
+
+    Attributes
+    ----------
+    name : str
+    where : str
+        Module under ``lograb.learning``, and the function (graph, pairs, rng, settings, progress) -> scores
+        in it.
+    settings : the class of its settings
+    description : str
+    sees : tuple of str
+        What it looks at, all of it inside fragments: edges, patches (who shares one), features, coordinates,
+        labels.
+    trivial : bool
+        Whether it belongs to the floor: it learns nothing.
+    """
+
+    name: str
+    where: str
+    settings: type[BaseModel]
+    description: str
+    sees: tuple[str, ...]
+    trivial: bool = False
+
+    def score(
+        self,
+        graph: FragmentedGraph,
+        pairs: Ints,
+        rng: np.random.Generator,
+        settings: dict[str, Any] | None = None,
+        progress: Progress = ignore,
+    ) -> Floats:
+        """Score pairs; larger means likelier. `settings` overrides some defaults by name."""
+        if not self.trivial:
+            require_torch(f"the link method '{self.name}'")
+        try:
+            chosen = self.settings(**(settings or {}))
+        except ValidationError as error:
+            known = ", ".join(self.settings.model_fields) or "none"
+            raise LograbError(f"{self.name}: {first_problem(error)}. Settings: {known}") from None
+        module, _, function = self.where.partition(":")
+        run = getattr(import_module(f"lograb.learning.{module}"), function)
+        scores: Floats = run(graph, pairs, rng, chosen, progress)
+        return scores
+
+
+LINKS = {
+    method.name: method
+    for method in (
+        LinkMethod("features", "similarity:feature_similarity", NoSettings,
+                   "cosine of both nodes' features, nothing learned", ("features",), True),
+        LinkMethod("degree", "similarity:degree_product", NoSettings,
+                   "product of both nodes' known degrees", ("edges",), True),
+        LinkMethod("membership", "similarity:membership", NoSettings,
+                   "patches shared, and that no edge between fragments touches a centre", ("patches",), True),
+        LinkMethod("cosine", "similarity:cosine", CosineSettings,
+                   "cosine of GraphSAGE representations from Task 2, averaged over patches",
+                   ("edges", "features", "coordinates", "labels")),
+        LinkMethod("seal", "seal:seal", SealSettings,
+                   "SEAL: DGCNN on labelled enclosing subgraphs of the co-occurrence graph", ("edges", "patches")),
+        LinkMethod("neo-gnn", "neo_gnn:neo_gnn", NeoGnnSettings,
+                   "Neo-GNN: learned overlap of neighbourhoods beside a graph network on features",
+                   ("edges", "features")),
+        LinkMethod("lightgcn", "lightgcn:lightgcn", LightGcnSettings,
+                   "LightGCN: free vectors smoothed over the known edges", ("edges",)),
+    )
+}  # fmt: skip
+
+
+def find_link_method(name: str) -> LinkMethod:
+    """Look a method up by name."""
+    if name not in LINKS:
+        raise unknown_name("link method", name, LINKS)
+    return LINKS[name]

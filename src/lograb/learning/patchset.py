@@ -1,0 +1,175 @@
+"""All patches of an instance as flat arrays: the input of Tasks 2 and 3, without torch.
+
+One row is one *occurrence*: a node as seen in one patch. A node that lies in five patches has five
+rows, with the same features and label but other spectral coordinates and other neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from lograb.errors import LograbError
+from lograb.instance import Instance
+from lograb.ragged import owners, pointer
+from lograb.types import Bools, Ints, Matrix
+
+Singles = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class PatchSet:
+    """The patches of all graphs of an instance, one after the other.
+
+    Attributes
+    ----------
+    name : str
+    ptr : int64 array, shape (n_patches + 1,)
+        Where the rows of each patch start.
+    nodes : int64 array, shape (n_rows,)
+        Node behind each row; ids run through all graphs of the instance, 0 .. n_nodes - 1.
+    n_nodes : int
+    spectral : float32 array, shape (n_rows, k)
+        The shared coordinates, noise included; zero beyond the patch's rank.
+    edge_ptr : int64 array, shape (n_patches + 1,)
+    edges : int64 array, shape (n_patch_edges, 2)
+        Each edge of a patch once, as positions inside the patch.
+    centres : int64 array, shape (n_patches,), optional
+        Row (not node) of the centre of each patch; None where the strategy has no centres.
+    features : array or csr_array, shape (n_nodes, n_features), optional
+    labels : int64 array (n_nodes,), or bool array (n_nodes, n_classes), optional
+        One class per node, or several (indicators). A negative class means: no label.
+    row_encodings, patch_encodings : dict of str to float32 array, shape (n_rows, ...) or (n_patches, ...)
+        What a model asked for beyond features, coordinates and edges; see `lograb.learning.encodings`.
+    distances : int8 array, shape (sum of squared sizes,), optional
+        Hops between all ordered pairs of each patch, row by row; -1 where there is no path.
+    """
+
+    name: str
+    ptr: Ints
+    nodes: Ints
+    n_nodes: int
+    spectral: Singles
+    edge_ptr: Ints
+    edges: Ints
+    centres: Ints | None = None
+    features: Matrix | None = None
+    labels: npt.NDArray[Any] | None = None
+    row_encodings: dict[str, Singles] = field(default_factory=dict)
+    patch_encodings: dict[str, Singles] = field(default_factory=dict)
+    distances: npt.NDArray[np.int8] | None = None
+
+    def __repr__(self) -> str:
+        return f"<PatchSet {self.name}: {self.n_patches} patches, {self.n_rows} rows, {self.n_nodes} nodes>"
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches."""
+        return len(self.ptr) - 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of (patch, node) occurrences."""
+        return len(self.nodes)
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of members of each patch."""
+        return np.diff(self.ptr)
+
+    @property
+    def n_features(self) -> int:
+        """Width of the node features; 0 where there are none."""
+        return 0 if self.features is None else int(self.features.shape[1])
+
+    @property
+    def n_inputs(self) -> int:
+        """Width of a model's input: features and spectral coordinates."""
+        return self.n_features + int(self.spectral.shape[1])
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a node may have several labels."""
+        return self.labels is not None and self.labels.ndim == 2
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; an error where there are no labels."""
+        labels = self.require_labels()
+        n_classes: int = labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=0)) + 1
+        return n_classes
+
+    @property
+    def labelled(self) -> Bools:
+        """Tell for each row whether its node has a label."""
+        labels = self.require_labels()
+        known = labels >= 0 if labels.ndim == 1 else np.ones(self.n_nodes, dtype=bool)
+        return np.asarray(known[self.nodes])
+
+    def require_labels(self) -> npt.NDArray[Any]:
+        """Give the labels, or say that there are none."""
+        if self.labels is None:
+            raise LograbError(f"'{self.name}' has no node labels: node classification needs some")
+        return self.labels
+
+
+def patch_set(instance: Instance) -> PatchSet:
+    """Lay the patches of all graphs of an instance out flat; they must come with their edges (§4.4.2)."""
+    parts = [_one_graph(graph) for graph in instance]
+    shift = pointer([part.n_nodes for part in parts])
+    rows = pointer([part.n_rows for part in parts])
+    with_centres = all(part.centres is not None for part in parts)
+    return PatchSet(
+        name=instance.name,
+        ptr=pointer(np.concatenate([part.sizes for part in parts])),
+        nodes=np.concatenate([part.nodes + start for part, start in zip(parts, shift)]),
+        n_nodes=int(shift[-1]),
+        spectral=np.concatenate([part.spectral for part in parts]),
+        edge_ptr=pointer(np.concatenate([np.diff(part.edge_ptr) for part in parts])),
+        edges=np.concatenate([part.edges for part in parts]),
+        centres=np.concatenate([part.centres + start for part, start in zip(parts, rows)
+                                if part.centres is not None]) if with_centres else None,
+        features=_stack([part.features for part in parts]),
+        labels=_stack([part.labels for part in parts]),
+    )  # fmt: skip
+
+
+def _one_graph(instance: Instance) -> PatchSet:
+    seen = instance.observations
+    edge_ptr, ends = instance.patch_edges
+    labels = instance.labels
+    if labels is not None:
+        labels = np.array(labels, dtype=np.int64 if labels.ndim == 1 else bool)
+    centres = None
+    if seen.centres is not None:
+        keys = owners(seen.ptr) * seen.n_nodes + seen.nodes  # increasing
+        wanted = np.arange(seen.n_patches) * seen.n_nodes + seen.centres
+        centres = np.searchsorted(keys, wanted)
+    return PatchSet(
+        instance.name, np.asarray(seen.ptr), np.asarray(seen.nodes), seen.n_nodes, _coordinates(instance),
+        np.asarray(edge_ptr), np.asarray(ends), centres, instance.features, labels
+    )  # fmt: skip
+
+
+def _coordinates(instance: Instance) -> Singles:
+    """Fill the ragged embeddings into one (n_rows, k) table."""
+    seen, k = instance.observations, instance.spec.k
+    table = np.zeros((len(seen.nodes), k), dtype=np.float32)
+    rank = np.repeat(seen.ranks, seen.sizes)
+    table[np.arange(k) < rank[:, None]] = seen.vectors  # both run row by row
+    return table
+
+
+def _stack(parts: list[Any]) -> Any:
+    """Put the graphs' tables below each other; None unless every graph has one."""
+    if any(part is None for part in parts):
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    if any(sp.issparse(part) for part in parts):
+        return sp.csr_array(sp.vstack(parts))
+    return np.concatenate(parts)

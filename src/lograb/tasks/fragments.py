@@ -1,0 +1,167 @@
+"""Fragments: what is connected by what was shared, and the questions between them (§4.4.3).
+
+*d-hop, random, custom*: nodes that share a patch belong together, so a fragment is a connected component of
+the union of the patches. *cluster*: the clusters themselves, without their halos; with them everything hangs
+together.
+
+A halo shows the very edges that Task 3 asks about. By default (``halo="drop"``) the clusters are therefore
+cut and observed anew without it, with the same parameters and seed. With ``halo="keep"`` the instance stays
+as it is; edges between fragments are taken out of the patches, but who sits in whose halo still gives them
+away, and so do the spectra.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from lograb.archive.tables import join
+from lograb.errors import LograbError
+from lograb.instance import Instance
+from lograb.learning.links import FragmentedGraph, pairs_between
+from lograb.learning.patchset import PatchSet, patch_set
+from lograb.pipeline import fragment
+from lograb.ragged import owners, pointer
+from lograb.spec import InstanceSpec
+from lograb.types import Bools, Ints
+
+Halo = Literal["drop", "keep"]
+Negatives = Literal["uniform", "possible"]
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What Task 3 asks of one instance, and what may be known beforehand.
+
+    Attributes
+    ----------
+    known : FragmentedGraph
+        All that a method sees.
+    positives : int64 array, shape (m, 2)
+        All true edges (u, w), u < w, between fragments of one graph.
+    truth : int64 array
+        All true edges as u * n_nodes + w, increasing, to keep negatives apart from them.
+    graph : int64 array, shape (n_nodes,)
+        The graph of the instance that each node belongs to.
+    """
+
+    known: FragmentedGraph
+    positives: Ints
+    truth: Ints
+    graph: Ints
+
+    @property
+    def n_fragments(self) -> int:
+        """Number of fragments."""
+        return int(self.known.fragment.max(initial=-1)) + 1
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is nothing to ask; None where there is."""
+        if len(self.positives):
+            return None
+        sizes = np.bincount(self.known.fragment[self.known.fragment >= 0], minlength=1)
+        if self.n_fragments <= len(np.unique(self.graph)):
+            return "the patches hang together: every graph is one fragment"
+        return (f"no true edge runs between the {self.n_fragments:,} fragments "
+                f"(the largest has {int(sizes.max()):,} nodes)")  # fmt: skip
+
+    def negatives(self, rng: np.random.Generator, kind: Negatives = "uniform") -> Ints:
+        """Draw as many pairs between fragments that are no edges, graph by graph.
+
+        ``uniform`` draws from all such pairs. ``possible`` leaves out nodes that no edge between fragments
+        can touch, which every edge between fragments avoids too: centres of balls.
+        """
+        fragment, n = self.known.fragment, self.known.n_nodes
+        asked = fragment >= 0 if kind == "uniform" else (fragment >= 0) & ~self.known.settled
+        found = [np.empty((0, 2), np.int64)]
+        graphs, counts = np.unique(self.graph[self.positives[:, 0]], return_counts=True)
+        for number, count in zip(graphs, counts):
+            first, last = np.searchsorted(self.graph, [number, number + 1])  # graphs come one after the other
+            nodes = first + np.flatnonzero(asked[first:last])
+            taken = self.truth[slice(*np.searchsorted(self.truth, [first * n, last * n]))]
+            found.append(pairs_between(nodes, fragment, taken, n, int(count), rng))
+        return np.concatenate(found)
+
+
+def ask(instance: Instance, halo: Halo = "drop") -> Questions:
+    """Find the fragments of an instance and the true edges between them."""
+    if instance.spec.strategy == "cluster" and halo == "drop":
+        instance = without_halos(instance)
+    patches = patch_set(instance)
+    sizes = [graph.n_nodes for graph in instance]
+    shift = pointer(sizes)
+    label = _cores(instance, patches) if instance.spec.strategy == "cluster" else components(patches)
+    edges = np.concatenate([graph.truth.edges + start for graph, start in zip(instance, shift)])
+    ends = label[edges]
+    between = (ends >= 0).all(axis=1) & (ends[:, 0] != ends[:, 1])
+    known = FragmentedGraph(hide(patches, label), label, _settled(instance.spec, patches))
+    truth = edges[:, 0] * patches.n_nodes + edges[:, 1]
+    return Questions(known, edges[between], truth, np.repeat(np.arange(len(sizes)), sizes))
+
+
+def components(patches: PatchSet) -> Ints:
+    """Number the connected components of the union of the patches, by their first node; -1 outside all."""
+    m, n = patches.n_patches, patches.n_nodes
+    links = sp.csr_array((np.ones(patches.n_rows, dtype=np.int8), (owners(patches.ptr), m + patches.nodes)),
+                         shape=(m + n, m + n))  # fmt: skip
+    component = sp.csgraph.connected_components(links, directed=False)[1][m:]
+    label = np.full(n, -1, dtype=np.int64)
+    present = np.unique(patches.nodes)
+    label[present] = renumber_by_first(component[present])
+    return label
+
+
+def renumber_by_first(values: Ints) -> Ints:
+    """Give equal values equal numbers 0, 1, ... in the order of their first occurrence."""
+    _, first, index = np.unique(values, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[index], dtype=np.int64)
+
+
+def _cores(instance: Instance, patches: PatchSet) -> Ints:
+    """Take the disjoint clusters as fragments, whatever their halos."""
+    flags = [graph.core for graph in instance]
+    if any(flag is None for flag in flags):
+        raise LograbError("the clusters of this instance do not tell their cores from their halos")
+    core = np.concatenate(flags)
+    label = np.full(patches.n_nodes, -1, dtype=np.int64)
+    label[patches.nodes[core]] = owners(patches.ptr)[core]
+    present = label >= 0
+    label[present] = renumber_by_first(label[present])
+    return label
+
+
+def without_halos(instance: Instance) -> Instance:
+    """Cut the clusters of an instance anew without their halos, and observe them with the same parameters."""
+    spec = instance.spec.model_copy(update={"strategy": "custom", "p": 1.0, "clusters": None, "d": 0})
+    tables = []
+    for number, graph in enumerate(instance):
+        if graph.core is None:
+            raise LograbError("the clusters of this instance do not tell their cores from their halos")
+        seen = graph.observations
+        lists = [seen.members(i)[graph.core[seen.ptr[i] : seen.ptr[i + 1]]] for i in range(seen.n_patches)]
+        seed = np.random.SeedSequence(spec.seed, spawn_key=(number,))
+        bare = replace(graph.truth, node_names=None)  # so that lists are read as numbers
+        tables.append(fragment(bare, spec, seed, [item for item in lists if len(item)]))
+    manifest = instance.manifest.model_copy(update={"spec": spec})
+    return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
+
+
+def hide(patches: PatchSet, label: Ints) -> PatchSet:
+    """Take the edges between fragments out of all patches."""
+    patch = owners(patches.edge_ptr)
+    ends = label[patches.nodes[patches.edges + patches.ptr[patch][:, None]]]
+    kept = (ends[:, 0] == ends[:, 1]) & (ends[:, 0] >= 0)
+    counts = np.bincount(patch[kept], minlength=patches.n_patches)
+    return replace(patches, edge_ptr=pointer(counts), edges=patches.edges[kept])
+
+
+def _settled(spec: InstanceSpec, patches: PatchSet) -> Bools:
+    """Mark the nodes whose neighbours all share their patch: the centres of balls of radius 1 or more."""
+    marks = np.zeros(patches.n_nodes, dtype=bool)
+    if patches.centres is not None and spec.d >= 1:
+        marks[patches.nodes[patches.centres]] = True
+    return marks

@@ -1,0 +1,234 @@
+"""Task 2: classify the nodes of a patch from that patch alone (§4.4.2).
+
+Every score stands beside its floor: the better of the most frequent class and of a perceptron that
+reads a node's features and nothing else. Beside it stands *memory*: who only remembers the labels
+of the nodes met in training. The scopes of a score:
+
+``f1_micro``, ``f1_macro``
+    all test occurrences (patch, node), the paper's;
+``centres``
+    those where the node is the centre of the patch: every node at most once per patch of its own;
+``unseen``
+    those whose node was not met in training.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from lograb.errors import LograbError, unknown_name
+from lograb.instance import Instance
+from lograb.learning.catalog import MODELS, Model, find_model
+from lograb.learning.encodings import encode
+from lograb.learning.patchset import PatchSet, patch_set
+from lograb.learning.randomness import require_torch
+from lograb.learning.settings import TrainingSettings
+from lograb.learning.splits import SPLITS, Split, make_split, seen_share, unseen_rows
+from lograb.metrics.classification import choose_labels, f1_scores
+from lograb.spec import first_problem
+from lograb.types import Bools
+
+Progress = Callable[[str, int, int | None], None]
+Floors = dict[str, dict[str, Any]]
+
+
+def classify(
+    instance: Instance,
+    name: str,
+    split: str = "patch",
+    *,
+    seed: int = 0,
+    repeats: int = 1,
+    settings: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train a model on an instance and score it, JSON-ready.
+
+    Parameters
+    ----------
+    instance : Instance
+        With labels and patch edges.
+    name : str
+        See `lograb.learning.catalog.MODELS`.
+    split : str
+        ``patch`` or ``node-disjoint``.
+    seed : int
+        Split, initial weights and all else follow from it, and from the number of the repeat. All
+        models meet the same splits.
+    repeats : int
+        Splits and trainings; with several, numbers are means, with standard deviation and interval.
+    settings : dict, optional
+        Of the training (`TrainingSettings`) or of the model, by name.
+    progress : callable, optional
+    """
+    if repeats < 1:
+        raise LograbError(f"repeats must be at least 1, got {repeats}")
+    model, training, special = check_choices(name, split, settings)
+    require_torch("lograb classify")
+    patches = patch_set(instance)
+    patches.require_labels()
+    runs = []
+    for number in range(repeats):
+        streams = run_streams(seed, number)
+        division = make_split(patches, split, streams["split"])
+        floors = score_floors(patches, division, streams["floor"], training, progress)
+        run = score_model(patches, division, model, streams, training, special, progress)
+        runs.append(run | describe_split(patches, division) | _floor(floors))
+    return {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
+
+
+def check_choices(
+    name: str, split: str, settings: dict[str, Any] | None
+) -> tuple[Model, TrainingSettings, dict[str, Any]]:
+    """Check names and settings before any work; separates settings of training and model."""
+    model = find_model(name)
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    given = settings or {}
+    fields = TrainingSettings.model_fields
+    special = {key: value for key, value in given.items() if key not in fields}
+    model.choose(special)
+    try:
+        training = TrainingSettings(**{key: value for key, value in given.items() if key in fields})
+    except ValidationError as error:
+        raise LograbError(first_problem(error)) from None
+    return model, training, special
+
+
+def run_streams(seed: int, number: int) -> dict[str, np.random.Generator]:
+    """Give independent streams for the parts of one repeat."""
+    children = np.random.SeedSequence(seed, spawn_key=(number,)).spawn(4)
+    names = ("split", "encode", "train", "floor")
+    return {name: np.random.default_rng(child) for name, child in zip(names, children)}
+
+
+def score_model(
+    patches: PatchSet,
+    split: Split,
+    model: Model,
+    streams: dict[str, np.random.Generator],
+    training: TrainingSettings | None = None,
+    settings: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train one model and score it on the test rows."""
+    from lograb.learning.models.classifier import count_parameters
+    from lograb.learning.training import inference_milliseconds, patches_with, predict, train
+
+    start = time.perf_counter()
+    encoded = encode(patches, model.encodings, streams["encode"])
+    trained = train(model, encoded, split, streams["train"], training, settings, progress)
+    tested = patches_with(encoded, split.test)
+    scores = predict(trained.network, encoded, tested)
+    seconds = time.perf_counter() - start
+    return {
+        **score_scopes(patches, split, choose_labels(scores, multi_label=patches.multi_label)),
+        "parameters": count_parameters(trained.network),
+        "inference_ms": inference_milliseconds(trained.network, encoded, tested),
+        "epochs": trained.epochs,
+        "best_epoch": trained.best_epoch,
+        "valid_f1_micro": max(trained.valid_f1),
+        "seconds": seconds,
+    }
+
+
+def score_scopes(patches: PatchSet, split: Split, answer: npt.NDArray[Any]) -> dict[str, Any]:
+    """Score answers per row, (n_rows,) or (n_rows, n_classes), over all test rows, centres, unseen nodes."""
+    centres = None
+    if patches.centres is not None:
+        centres = np.zeros(patches.n_rows, dtype=bool)
+        centres[patches.centres] = True
+        centres &= split.test
+    return {
+        **_score(patches, split.test, answer),
+        "centres": None if centres is None else _score(patches, centres, answer),
+        "unseen": _score(patches, unseen_rows(patches, split), answer),
+    }
+
+
+def _score(patches: PatchSet, rows: Bools, answer: npt.NDArray[Any]) -> dict[str, Any]:
+    truth = patches.require_labels()[patches.nodes[rows]]
+    found = f1_scores(truth, answer[rows], patches.n_classes)
+    return {name: None if math.isnan(value) else value for name, value in zip(("f1_micro", "f1_macro"), found)}
+
+
+def describe_split(patches: PatchSet, split: Split) -> dict[str, Any]:
+    """Say how large the test is and how much of it training has shown."""
+    return {
+        "seen_share": seen_share(patches, split),
+        "seen_occurrences": 1.0 - float(unseen_rows(patches, split).sum() / split.test.sum()),
+        "test_nodes": len(np.unique(patches.nodes[split.test])),
+        "test_occurrences": int(split.test.sum()),
+        "n_classes": patches.n_classes,
+        "multi_label": patches.multi_label,
+    }
+
+
+def score_floors(
+    patches: PatchSet,
+    split: Split,
+    rng: np.random.Generator,
+    training: TrainingSettings | None = None,
+    progress: Progress | None = None,
+) -> Floors:
+    """Score what needs no skill: ``majority``, ``memory``, and where there are features ``mlp``."""
+    labels = patches.require_labels()
+    shown = labels[patches.nodes[split.train]]
+    counts = shown.sum(axis=0) if patches.multi_label else np.bincount(shown, minlength=patches.n_classes)
+    # A label that most training rows have is more likely than not; choose_labels cuts at 0.
+    shares = np.tile(counts / len(shown), (patches.n_rows, 1))
+    majority = choose_labels(shares - 0.5, multi_label=patches.multi_label)
+    memory = majority.copy()
+    met = np.isin(patches.nodes, patches.nodes[split.train])
+    memory[met] = labels[patches.nodes[met]]
+    answers = {"majority": majority, "memory": memory}
+    floors = {name: score_scopes(patches, split, answer) for name, answer in answers.items()}
+    if patches.n_features:
+        streams = dict.fromkeys(("encode", "train"), rng)
+        floors["mlp"] = score_model(patches, split, MODELS["mlp"], streams, training, progress=progress)
+    return floors
+
+
+def _floor(floors: Floors) -> dict[str, Any]:
+    """Give the floor, the better of majority and features-only, and what it is made of."""
+    trivial = [floors[name]["f1_micro"] for name in ("majority", "mlp") if name in floors]
+    return {"floor": max(trivial), "floors": floors}
+
+
+def combine(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Average the numbers of several runs; the two main scores with standard deviation and 95 % interval."""
+    means: dict[str, Any] = _mean(runs)
+    for key in ("f1_micro", "f1_macro"):
+        values = [run[key] for run in runs]
+        means |= {f"{key}_sd": None, f"{key}_interval": None}
+        if len(values) > 1:
+            sd = float(np.std(values, ddof=1))
+            reach = _student(len(values) - 1) * sd / math.sqrt(len(values))
+            means |= {f"{key}_sd": sd, f"{key}_interval": [means[key] - reach, means[key] + reach]}
+    if len(runs) > 1:
+        means["runs"] = [{key: run[key] for key in ("f1_micro", "f1_macro", "floor", "seconds")} for run in runs]
+    return means
+
+
+def _mean(parts: list[Any]) -> Any:
+    first = parts[0]
+    if isinstance(first, dict):
+        return {key: _mean([part.get(key) for part in parts]) for key in first}
+    present = [part for part in parts if part is not None]
+    if not present or isinstance(first, bool) or all(part == first for part in parts):
+        return first
+    return float(np.mean(present))
+
+
+def _student(freedom: int) -> float:
+    """Give the 97.5 % quantile of Student's t distribution."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, freedom))

@@ -1,0 +1,263 @@
+"""AFR does many things at once; here they are done one by one, and must come out the same."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lograb
+from lograb.attacks.afr import AfrSettings, afr, bundle, islands
+from lograb.attacks.afr.bundle import adjust, eligible_pairs
+from lograb.attacks.afr.fidelity import fidelity
+from lograb.attacks.afr.hypotheses import LEVELS, best_sample, bracket, contenders
+from lograb.attacks.afr.islands import Assembler
+from lograb.attacks.afr.kernel import local_graphs
+from lograb.attacks.afr.ransac import ransac_align
+from lograb.attacks.afr.trials import Island, try_pairs
+from lograb.attacks.alignment import nearest_orthogonal, padded_coordinates
+
+
+def rotation(rng, k):
+    q, r = np.linalg.qr(rng.standard_normal((k, k)))
+    return q * np.sign(np.diag(r))
+
+
+def polar(matrix):
+    left, _, right = np.linalg.svd(matrix)
+    return left @ right
+
+
+def overlap(rng, m, r, inliers, rank=None):
+    """Two views of m points, the given share of which correspond; the points may span fewer dimensions."""
+    second = rng.standard_normal((m, r))
+    if rank is not None:
+        second[:, rank:] = 0
+    first = second @ rotation(rng, r) + 0.1 * rng.standard_normal((m, r))
+    wrong = rng.random(m) > inliers
+    first[wrong] = rng.standard_normal((wrong.sum(), r))
+    return first, second, 0.5 * float(np.sqrt(r))
+
+
+def counts(first, second, sample, tolerance):
+    """How many points agree with each sample, by a loop of single decompositions."""
+    turns = [polar(second[rows].T @ first[rows]) for rows in sample]
+    return np.array([(np.linalg.norm(first - second @ turn, axis=1) <= tolerance).sum() for turn in turns])
+
+
+def plain_ransac(first, second, tolerance, iterations, rng):
+    """Align sample after sample."""
+    m, r = first.shape
+    most = -1
+    for rows in np.argsort(rng.random((iterations, m)), axis=1)[:, : r + 1]:
+        turn = polar(second[rows].T @ first[rows])
+        agree = np.linalg.norm(first - second @ turn, axis=1) <= tolerance
+        if agree.sum() > most:
+            most, best, inliers = agree.sum(), turn, agree
+    if most > 0:
+        refined = polar(second[inliers].T @ first[inliers])
+        again = np.linalg.norm(first - second @ refined, axis=1) <= tolerance
+        if again.sum() >= most:
+            return refined, again
+    return best, inliers
+
+
+overlaps = st.tuples(
+    st.integers(0, 2**32), st.integers(1, 12), st.integers(2, 25), st.sampled_from([0.0, 0.3, 0.7, 0.9, 1.0])
+)
+
+
+@given(overlaps)
+@settings(max_examples=60, deadline=None)
+def test_ransac_is_what_a_loop_over_its_samples_finds(case):
+    seed, r, more, share = case
+    first, second, tolerance = overlap(np.random.default_rng(seed), r + more, r, share)
+    found = ransac_align(first, second, tolerance, 100, np.random.default_rng(seed))
+    turn, inliers = plain_ransac(first, second, tolerance, 100, np.random.default_rng(seed))
+    assert np.array_equal(found.inliers, inliers)
+    assert np.allclose(found.turn, turn, atol=1e-12)
+
+
+@pytest.mark.parametrize("r", [3, 8, 16, 32])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
+def test_ransac_at_the_papers_size_is_what_a_loop_finds(r, share):
+    first, second, tolerance = overlap(np.random.default_rng(r), r + 9, r, share)
+    found = ransac_align(first, second, tolerance, 300, np.random.default_rng(1))
+    turn, inliers = plain_ransac(first, second, tolerance, 300, np.random.default_rng(1))
+    assert np.array_equal(found.inliers, inliers)
+    assert np.allclose(found.turn, turn, atol=1e-12)
+
+
+@given(overlaps, st.sampled_from(LEVELS), st.floats(0.05, 2), st.sampled_from([1e-9, 1.0, 1e9]))
+@settings(max_examples=60, deadline=None)
+def test_brackets_hold_the_count(case, level, factor, scale):
+    seed, r, more, share = case
+    rng = np.random.default_rng(seed)
+    first, second, tolerance = overlap(rng, r + more, r, share)
+    sample = np.argsort(rng.random((40, r + more)), axis=1)[:, : r + 1]
+    low, high = bracket(scale * first, scale * second, sample, scale * factor * tolerance, level)
+    exact = counts(first, second, sample, factor * tolerance)
+    assert (low <= exact).all()
+    assert (exact <= high).all()
+
+
+def test_brackets_are_narrow_where_samples_are_well_conditioned():
+    rng = np.random.default_rng(0)
+    first, second, tolerance = overlap(rng, 60, 4, 0.8)
+    sample = np.argsort(rng.random((200, 60)), axis=1)[:, :30]
+    for level in LEVELS:
+        low, high = bracket(first, second, sample, tolerance, level)
+        assert (high - low).mean() < 1
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_samples_of_too_low_rank_have_open_brackets_and_the_same_winner(rank):
+    """The rotation of a singular cross product is whatever the decomposition says, so that must decide."""
+    rng = np.random.default_rng(0)
+    first, second, tolerance = overlap(rng, 20, 5, 0.7, rank=rank)
+    sample = np.argsort(rng.random((100, 20)), axis=1)[:, :6]
+    exact = counts(first, second, sample, tolerance)
+    for level in LEVELS:
+        low, high = bracket(first, second, sample, tolerance, level)
+        assert (low <= exact).all()
+        assert (exact <= high).all()
+    assert best_sample(first, second, sample, tolerance) == np.argmax(exact)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12))
+def test_settling_all_contenders_finds_the_first_with_the_largest_count(cases):
+    exact, below, above = np.array(cases).T
+    low, high = exact - np.minimum(below, exact), exact + above
+    while len(some := contenders(low, high)):
+        assert (low[some] < high[some]).all()
+        low[some] = high[some] = exact[some]
+    assert np.argmax(low) == np.argmax(exact)
+
+
+@given(st.integers(0, 1000), st.integers(1, 9), st.floats(0, 2))
+@settings(deadline=None)
+def test_nearest_orthogonal_is_the_polar_factor(seed, k, size):
+    rng = np.random.default_rng(seed)
+    skew = rng.standard_normal((5, k, k))
+    frames = np.stack([rotation(rng, k) for _ in range(5)])
+    matrices = frames @ (np.eye(k) + size * (skew - skew.swapaxes(1, 2)) / k)
+    found = nearest_orthogonal(matrices)
+    assert np.allclose(found, [polar(matrix) for matrix in matrices], atol=1e-12)
+    assert np.allclose(found.swapaxes(1, 2) @ found, np.eye(k), atol=1e-14 * (k + 1))
+
+
+def random_islands(rng, n_nodes, k):
+    """Islands that share nodes, with local graphs of their own."""
+    out = []
+    for i in range(12):
+        nodes = np.sort(rng.choice(n_nodes, rng.integers(8, n_nodes), replace=False))
+        pairs = np.array([(u, w) for u in nodes for w in nodes if u < w and rng.random() < 0.15]).reshape(-1, 2)
+        sums, counts = rng.standard_normal((len(nodes), k)), rng.integers(1, 4, len(nodes))
+        edges = pairs[:, 0] * n_nodes + pairs[:, 1]
+        out.append(Island([i], nodes, sums, counts, edges, rng.uniform(0.6, 1), int(rng.integers(2, k + 1))))
+    return out
+
+
+@pytest.mark.parametrize("demand", ["connected", "diameter", "any"])
+def test_pairs_are_judged_alike_together_and_alone(demand):
+    rng = np.random.default_rng(3)
+    some = random_islands(rng, 24, 6)
+    pairs = [(a, b) for a in some for b in some if a is not b and len(np.intersect1d(a.nodes, b.nodes)) >= 2]
+    chosen = AfrSettings(align_dim="auto", connected=demand, inlier_tolerance=1.5)
+    together = try_pairs(pairs, 24, chosen)
+    verdicts = set()
+    for (a, b), trial in zip(pairs, together):
+        alone = try_pairs([(a, b)], 24, chosen)[0]
+        assert (alone.connected, alone.needed, alone.sample) == (trial.connected, trial.needed, trial.sample)
+        assert trial.turn is None if alone.turn is None else np.allclose(alone.turn, trial.turn, atol=1e-12)
+        assert (alone.points is None) == (trial.points is None)
+        graph = nx.Graph([divmod(e, 24) for e in [*a.edges.tolist(), *b.edges.tolist()]])
+        graph.add_nodes_from(range(24))
+        graph = graph.subgraph(np.intersect1d(a.nodes, b.nodes).tolist())
+        connected = nx.is_connected(graph)
+        demanded = {"connected": connected, "diameter": connected and nx.diameter(graph) <= 2, "any": True}
+        assert trial.connected == demanded[demand]
+        verdicts.add((trial.connected, trial.turn is None, trial.points is None))
+    assert len(verdicts) > 1
+
+
+def test_an_accepted_turn_carries_the_second_island_onto_the_first():
+    rng = np.random.default_rng(0)
+    nodes, turn = np.arange(5), rotation(rng, 4)
+    sums = rng.standard_normal((5, 4))
+    edges = np.array([1, 7, 13, 19])  # a path, in pairs u * 5 + w
+    one = Island([0], nodes, sums @ turn, np.ones(5, dtype=np.int64), edges, 1.0, 4)
+    two = Island([1], nodes, 2 * sums, np.full(5, 2), edges, 1.0, 4)
+    trial = try_pairs([(one, two)], 5, AfrSettings(align_dim="auto"))[0]
+    assert trial.sample == 5
+    assert np.allclose(trial.turn, turn)
+
+
+@pytest.fixture(scope="module")
+def seen():
+    """Two-hop patches that RANSAC, plain Procrustes and bundle adjustment all have something to do on."""
+    return lograb.generate("citation", d=2, p=0.15, k=24, sigma=0.02).observations
+
+
+@pytest.mark.parametrize("switch", [{"order": "random"}, {"connected": "any"}], ids=str)
+def test_how_far_one_looks_ahead_does_not_matter(monkeypatch, seen, switch):
+    chosen = AfrSettings(align_dim="auto", bundle="off", **switch)
+    answers = []
+    for ahead in (1, 256):
+        monkeypatch.setattr(islands, "AHEAD", ahead)
+        answers.append(afr(seen, np.random.default_rng(0), chosen))
+    assert answers[0].diagnostics["stitches_accepted"] > 5
+    for answer in answers[1:]:
+        assert answer.diagnostics["stitches_tried"] == answers[0].diagnostics["stitches_tried"]
+        assert answer.diagnostics["stitches_rejected"] == answers[0].diagnostics["stitches_rejected"]
+        assert np.array_equal(answer.islands, answers[0].islands)
+        assert np.array_equal(answer.edges, answers[0].edges)
+
+
+@pytest.fixture(scope="module")
+def assembled(seen):
+    """The state between Stages 2 and 3."""
+    chosen = AfrSettings(align_dim="auto", inlier_tolerance=0.8)
+    local = local_graphs(seen, chosen)
+    trust = fidelity(seen, local.entropy, chosen)
+    coordinates = padded_coordinates(seen, local.features, 24)
+    core = np.flatnonzero(trust.core)
+    assembly = Assembler(seen, local, coordinates, trust.score, core, chosen, np.random.default_rng(0)).run()
+    return coordinates, trust.score, assembly, chosen
+
+
+def test_frames_are_adjusted_alike_in_their_own_dimensions_and_in_all(monkeypatch, seen, assembled):
+    coordinates, score, assembly, chosen = assembled
+    *pairs, constant = eligible_pairs(seen, coordinates, score, assembly.frames, assembly.island_of, chosen)
+    parts = bundle.split(assembly.frames, *pairs)
+    assert len({part.cross.shape[1] for part in parts}) > 1
+    few = adjust(assembly.frames, *pairs, constant, 30)
+    monkeypatch.setattr(bundle, "ROUND", 24)
+    assert [part.cross.shape[1] for part in bundle.split(assembly.frames, *pairs)] == [24]
+    whole = adjust(assembly.frames, *pairs, constant, 30)
+    assert few.objective[-1] < 0.99 * few.objective[0]
+    assert np.allclose(few.objective, whole.objective, rtol=1e-12)
+    assert np.allclose(few.frames, whole.frames, atol=1e-9)
+
+
+def test_eligible_pairs_are_those_found_one_by_one(seen, assembled):
+    coordinates, score, assembly, chosen = assembled
+    *found, constant = eligible_pairs(seen, coordinates, score, assembly.frames, assembly.island_of, chosen)
+    expected, total = {}, 0.0
+    core = np.flatnonzero(assembly.island_of >= 0).tolist()
+    for v, w in ((v, w) for v in core for w in core if v < w and assembly.island_of[v] == assembly.island_of[w]):
+        shared = np.intersect1d(seen.members(v), seen.members(w))
+        r = max(1, min(len(shared) - 1, seen.ranks[v], seen.ranks[w]))
+        if len(shared) < max(2, chosen.needed_overlap(r, 24, min(score[v], score[w]))):
+            continue
+        rows = [seen.ptr[i] + np.searchsorted(seen.members(i), shared) for i in (v, w)]
+        a, b = (coordinates[part] * (np.arange(24) < r) for part in rows)
+        turned = a @ assembly.frames[v], b @ assembly.frames[w]
+        norm = 0.5 * sum(np.linalg.norm(rows, axis=1).mean() for rows in turned)
+        agree = np.linalg.norm(turned[0] - turned[1], axis=1) <= chosen.inlier_tolerance * norm
+        expected[v, w] = a[agree].T @ b[agree]
+        total += (a[agree] ** 2).sum() + (b[agree] ** 2).sum()
+    assert list(expected) == list(zip(found[0].tolist(), found[1].tolist()))
+    assert len(expected) > 10
+    assert np.allclose(found[2], list(expected.values()))
+    assert constant == pytest.approx(total)
