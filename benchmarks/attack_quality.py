@@ -71,14 +71,16 @@ def measure(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any
     runs = [run_attack(graph, "posterior", seed)[0] for graph in instance]
     seconds = time.perf_counter() - start
     f1 = average(instance, runs)["f1"]
-    probabilities, true, n_pairs, n_true = [], [], 0, 0
+    probabilities, true, n_pairs, n_true, unlisted = [], [], 0, 0, 0.0
     for graph, answer in zip(instance, runs):
         keys = edge_keys(answer.judged, answer.n_nodes)
         probabilities.append(answer.judged_scores)
         true.append(np.isin(keys, edge_keys(graph.truth.edges, answer.n_nodes)))
         n_pairs += answer.diagnostics["judged"]
+        unlisted += answer.diagnostics["unlisted"] * (answer.diagnostics["judged"] - len(keys))
         n_true += int(graph.co_observed.sum())
-    told = calibration(np.concatenate(probabilities), np.concatenate(true), n_true, n_pairs)
+    scores = np.concatenate(probabilities)
+    told = calibration(scores, np.concatenate(true), n_true, n_pairs, unlisted / max(n_pairs - len(scores), 1))
     return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed),
             **told}  # fmt: skip
 
@@ -136,7 +138,7 @@ def speed() -> None:
 
 
 RELIABILITY = (("cora", {"d": 2, "k": 32, "sigma": 0.1}), ("citeseer", {"d": 2, "k": 32, "sigma": 0.1}),
-               ("superpixels", {"d": 2, "k": 32, "sigma": 0.1}))  # fmt: skip
+               ("citation", {"d": 2, "k": 32, "sigma": 0.1}))  # fmt: skip
 COLOURS = ("#1f5fa8", "#c2571a", "#3b7d3b")
 
 

@@ -222,8 +222,8 @@ def pairs(source: str = "blogcatalog") -> None:
     plain = time.process_time() - start
     assert count == by_product
     assert np.array_equal(shared, np.concatenate(found))
-    print(f"{source}: {len(seen.nodes):,} members, sum of squared sizes {(seen.sizes**2).sum():,}, {count:,} distinct "
-          f"pairs: bit sets {ours:.2f} s, sparse products {plain:.2f} s")  # fmt: skip
+    print(f"{source}: {len(seen.nodes):,} members, sum of squared sizes {(seen.sizes**2).sum():,}, {count:,} "
+          f"distinct pairs: bit sets {ours:.2f} s, sparse products {plain:.2f} s")  # fmt: skip
 
 
 def rivals(source: str, names: list[str]) -> None:

@@ -98,7 +98,7 @@ ATTACKS = {
                "weighted synchronisation of rotations and shifts, joins nearest neighbours", "pairs of patches"),
         Attack("pointnetlk", pointnetlk, PointNetLKSettings, ("members", "eigenvectors"), False,
                "registers patches as rigid point clouds without correspondence", "pairs of patches in a forest"),
-        Attack("posterior", posterior, PosteriorSettings, ("members", "centres", "eigenvalues", "eigenvectors"), False,
+        Attack("posterior", posterior, PosteriorSettings, ("members", "centres", *SPECTRAL[1:]), False,
                "weighs all evidence on every pair and gives it a probability: the strongest here",
                "pairs in patches, times patch sizes"),
         Attack("gae", gae, NeuralSettings, SPECTRAL, False,
@@ -111,7 +111,7 @@ ATTACKS = {
                "the same with Laplacian eigenmaps of the guess as inputs",
                "edges of the guess, and pairs of nodes", ("features",), "gnn"),
         Attack("variational", variational, VariationalSettings, ("members", "eigenvectors"), False,
-               "the procedure behind Proposition 1, for small graphs: a mean field fitted to a Sinkhorn likelihood",
+               "the procedure behind Proposition 1, for small graphs: a mean field under a Sinkhorn likelihood",
                "steps, and cubes of patch sizes", ("eigenvalues",), small_only=True),
     )
 }  # fmt: skip

@@ -14,7 +14,7 @@ from lograb.types import Bools, Floats
 UNDECIDED = (0.05, 0.95)
 N_BINS = 10
 LEAST = 1e-6
-"""Probability of pairs that an attack does not list."""
+"""No probability counts as smaller, or as larger than its complement."""
 
 
 def reliability(probabilities: Floats, true: Bools, n_bins: int = N_BINS) -> tuple[Floats, Floats, Floats]:
@@ -33,8 +33,10 @@ def reliability(probabilities: Floats, true: Bools, n_bins: int = N_BINS) -> tup
     return promised, found, counts
 
 
-def calibration(probabilities: Floats, true: Bools, n_true: int, n_pairs: int) -> dict[str, float]:
-    """Judge probabilities of pairs, the unlisted ones among `n_pairs` counting as `LEAST`.
+def calibration(
+    probabilities: Floats, true: Bools, n_true: int, n_pairs: int, unlisted: float = LEAST
+) -> dict[str, float]:
+    """Judge probabilities of pairs.
 
     Parameters
     ----------
@@ -42,6 +44,8 @@ def calibration(probabilities: Floats, true: Bools, n_true: int, n_pairs: int) -
         Listed pairs, and which of them are edges.
     n_true, n_pairs : int
         Edges and pairs that share a patch, listed or not.
+    unlisted : float
+        The probability that the others have.
 
     Returns
     -------
@@ -50,9 +54,10 @@ def calibration(probabilities: Floats, true: Bools, n_true: int, n_pairs: int) -
         pairs, the mean gap between promised and found shares. ``undecided``: how many these are.
     """
     p = np.clip(probabilities, LEAST, 1.0 - LEAST)
-    unlisted, missed = n_pairs - len(p), n_true - int(true.sum())
+    rest = min(max(unlisted, LEAST), 1.0 - LEAST)
+    others, missed = n_pairs - len(p), n_true - int(true.sum())
     loss = -(np.log(p[true]).sum() + np.log1p(-p[~true]).sum())
-    loss -= missed * np.log(LEAST) + (unlisted - missed) * np.log1p(-LEAST)
+    loss -= missed * np.log(rest) + (others - missed) * np.log1p(-rest)
     base = n_true / max(n_pairs, 1)
     entropy = -n_true * np.log(base) - (n_pairs - n_true) * np.log1p(-base) if 0 < base < 1 else 0.0
     open_pairs = (probabilities > UNDECIDED[0]) & (probabilities < UNDECIDED[1])

@@ -75,8 +75,16 @@ def _chance(work: Patchwork) -> Floats:
     return (chance + chance.swapaxes(1, 2)) / 2
 
 
-def iterate(works: list[Patchwork], pairs: Pairs, iterations: int, damping: float) -> Floats:
-    """Judge all pairs again and again, each given the current estimate of all others; log-odds, shape (m,)."""
+def iterate(
+    works: list[Patchwork], pairs: Pairs, iterations: int, damping: float
+) -> tuple[Floats, Floats]:
+    """Judge all pairs again and again, each given the current estimate of all others.
+
+    Returns
+    -------
+    evidence, prior : float arrays, shape (m,)
+        Log-likelihood ratios, summed over patches, and log-odds before them.
+    """
     size = len(pairs.keys)
     free = pairs.verdict == 0
     flat = np.empty(len(pairs.entry))
@@ -87,7 +95,9 @@ def iterate(works: list[Patchwork], pairs: Pairs, iterations: int, damping: floa
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
     shift = np.zeros(int(pairs.bins.max(initial=0)) + 1)
-    prior, evidence, probability = by_chance, None, None
+    prior: Floats = by_chance
+    evidence: Floats = np.zeros(size)
+    probability: Floats | None = None
     for _ in range(iterations):
         current: Floats | None = probability
 
@@ -100,14 +110,14 @@ def iterate(works: list[Patchwork], pairs: Pairs, iterations: int, damping: floa
         revised = range(len(works)) if current is None else again
         for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
             flat[works[at].batch.entries], scales[at] = part, scale
-        total = np.bincount(pairs.entry, flat, size)
-        evidence = total if evidence is None else damping * evidence + (1 - damping) * total
+        total: Floats = np.asarray(np.bincount(pairs.entry, flat, size))
+        evidence = total if probability is None else damping * evidence + (1 - damping) * total
         if probability is not None:
             shift = _shift(shift, pairs.bins, free, by_chance, probability)
             prior = by_chance + shift[pairs.bins]
         log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
         probability = np.where(free, expit(log_odds), pairs.verdict > 0)
-    return np.asarray(log_odds)
+    return evidence, prior
 
 
 def _shift(shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, probability: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Frames whose eigenvalues, or whose pairing of columns with eigenvalues, are unknown.
 
-Withheld eigenvalues follow from the frame: S has a zero diagonal, Σ_a μ_a u_ia² + (hidden part) = 0 for every i,
-and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all kept
+Withheld eigenvalues of a complete patch follow from its frame: S has a zero diagonal, Σ_a μ_a u_ia² = 0 for every
+i, and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all kept
 eigenvalues were equal. Any estimate Σ of S has a compression Uᵀ Σ U whose diagonal, or eigenvectors, refine both.
 """
 
@@ -22,7 +22,7 @@ def first_guess(batch: Batch) -> Batch:
     if batch.readable:
         return batch
     q, r = batch.size, batch.rank
-    if not batch.paired or (batch.truncated and batch.variance.any()):  # noise drowns the hidden diagonal
+    if not batch.paired or batch.truncated:  # the hidden part spoils the diagonal
         mean = batch.mu.mean(axis=1, keepdims=True) if batch.valued else np.full((len(batch.which), 1), TYPICAL_MU)
         # The hidden part has mean eigenvalue -r mean / (q - r), because the trace of S is zero.
         return replace(batch, mu=np.repeat(mean * q / max(q - r, 1), r, axis=1), paired=True, valued=True)
@@ -30,18 +30,14 @@ def first_guess(batch: Batch) -> Batch:
 
 
 def _from_diagonal(batch: Batch) -> Floats:
-    """Solve the zero diagonal for the eigenvalues by least squares, μ_1 = 1, descending."""
-    b, q, r = batch.frame.shape
+    """Solve the zero diagonal of complete patches for the eigenvalues by least squares, μ_1 = 1, descending."""
+    b, _, r = batch.frame.shape
     squares = batch.frame**2
-    ramp = np.linspace(1.0, -1.0 if r == q else 0.0, r)
-    hidden = 1.0 - squares.sum(axis=2, keepdims=True)
-    system = np.concatenate([squares[:, :, 1:], hidden], axis=2)
-    guess = np.append(ramp[1:], 0.0 if r == q else -0.5)
+    system = squares[:, :, 1:]
     ridge = (1e-3 + batch.variance)[:, None, None]
-    left = system.swapaxes(1, 2) @ system + ridge * np.eye(r)
-    right = -(system.swapaxes(1, 2) @ squares[:, :, :1])[:, :, 0] + ridge[:, 0] * guess
-    solved = np.linalg.solve(left, right[:, :, None])[:, : r - 1, 0]
-    mu = np.concatenate([np.ones((b, 1)), np.clip(solved, -1.0, 1.0)], axis=1)
+    left = system.swapaxes(1, 2) @ system + ridge * np.eye(r - 1)
+    right = -(system.swapaxes(1, 2) @ squares[:, :, :1]) + ridge * np.linspace(1.0, -1.0, r)[1:, None]
+    mu = np.concatenate([np.ones((b, 1)), np.clip(np.linalg.solve(left, right)[:, :, 0], -1.0, 1.0)], axis=1)
     return np.asarray(np.minimum.accumulate(mu, axis=1))
 
 

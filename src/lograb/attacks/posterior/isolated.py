@@ -1,8 +1,8 @@
 """Members without an edge in their patch: seen at once, and best left out.
 
 An isolated member is a component of its own: the columns with eigenvalue 0 contain its unit vector, so its row
-there has length 1, while the row of any other member has squared length d_i / vol <= 1/2. Without such members, and
-with what is left of the columns, a patch is smaller, less noisy, and often connected.
+there has length 1, while the row of any other member has squared length d_i / vol <= 1/2. Without such members,
+and with what is left of the columns, a patch is smaller, less noisy, and often connected.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def drop_isolated(seen: Observations, variance: Floats) -> tuple[Observations, F
     zeros = np.bincount(owners(seen.value_ptr)[seen.values < ZERO], minlength=seen.n_patches)
     keep = np.ones(len(seen.nodes), dtype=bool)
     blocks, values, ranks = {}, {}, seen.ranks.copy()
-    for i in np.flatnonzero(zeros > 1):  # few: balls are connected
+    for i in np.flatnonzero(zeros > 1).tolist():  # few: balls are connected
         block = seen.block(i)
         lengths = (block[:, : zeros[i]] ** 2).sum(axis=1) - variance[i] * zeros[i]
         alone = lengths > LENGTH
@@ -46,16 +46,16 @@ def drop_isolated(seen: Observations, variance: Floats) -> tuple[Observations, F
         if not alone.any() or left < 0 or (left == 0 and not alone.all()):
             continue
         keep[seen.ptr[i] : seen.ptr[i + 1]] = ~alone
-        blocks[int(i)], values[int(i)] = _reduced(block, zeros[i], alone, left), seen.spectrum(i)[zeros[i] - left :]
-        ranks[i] = len(values[int(i)])
+        blocks[i], values[i] = _reduced(block, zeros[i], alone, left), seen.spectrum(i)[zeros[i] - left :]
+        ranks[i] = len(values[i])
     if not blocks:
         return seen, variance
     sizes = np.bincount(owners(seen.ptr)[keep], minlength=seen.n_patches)
     ranks = np.minimum(ranks, sizes)
     vectors = [blocks.get(i, seen.block(i))[:, : ranks[i]].ravel() for i in range(seen.n_patches)]
     spectra = [values.get(i, seen.spectrum(i))[: ranks[i]] for i in range(seen.n_patches)]
-    smaller = replace(seen, nodes=seen.nodes[keep], ptr=pointer(sizes), ranks=ranks, vectors=np.concatenate(vectors),
-                      values=np.concatenate(spectra), centres=None)  # fmt: skip
+    smaller = replace(seen, nodes=seen.nodes[keep], ptr=pointer(sizes), ranks=ranks, centres=None,
+                      vectors=np.concatenate(vectors), values=np.concatenate(spectra))  # fmt: skip
     return smaller, variance
 
 

@@ -23,7 +23,7 @@ from lograb.types import Floats, Ints, Observations, Reconstruction
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
 """Distance from 0 and 1 that certain pairs keep."""
-LISTED = 1e-4
+LISTED = 1e-3
 """Pairs below this probability are not listed."""
 CO_OCCURRENCE = 0.25
 """Probability of the pairs that co-occurrence alone picks out."""
@@ -48,19 +48,26 @@ def posterior(
     batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
     pairs = _pairs(whole, batches, centres, use_members)
     works, told = _settle(whole.protocol.d, batches, centres)
-    log_odds = iterate(works, pairs, settings.iterations, settings.damping)
-    probability = expit(settings.temperature * log_odds)
-    probability = np.where(pairs.verdict > 0, 1 - SURE, np.where(pairs.verdict < 0, SURE, probability))
+    evidence, prior = iterate(works, pairs, settings.iterations, settings.damping)
+    probability = expit(settings.temperature * evidence + prior)
+    free = pairs.verdict == 0
+    floor = settings.misfit * float(probability[free].mean()) if free.any() else 0.0
+    probability = (1 - settings.misfit) * probability + floor
+    probability = np.where(free, probability, np.where(pairs.verdict > 0, 1 - SURE, SURE))
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
-    return _answer(whole, pairs.keys, probability, told)
+    return _answer(whole, pairs.keys, probability, told, max(LISTED, 1.1 * floor))
 
 
-def _answer(seen: Observations, keys: Ints, probability: Floats, told: dict[str, Any]) -> Reconstruction:
-    listed = probability >= LISTED
+def _answer(
+    seen: Observations, keys: Ints, probability: Floats, told: dict[str, Any], cutoff: float = LISTED
+) -> Reconstruction:
+    """List the pairs at or above a cutoff, and claim those above the best cut."""
+    listed = probability >= cutoff
     judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
     cut, expected = best_expected_f1(scores)
     claimed = scores >= cut
-    told = told | {"cut": cut if np.isfinite(cut) else None, "expected": expected, "judged": len(keys)}
+    told = told | {"cut": cut if np.isfinite(cut) else None, "expected": expected, "judged": len(keys),
+                   "unlisted": float(probability[~listed].mean()) if not listed.all() else 0.0}
     return Reconstruction(seen.n_nodes, judged[claimed], scores[claimed], np.unique(seen.nodes), judged, scores,
                           diagnostics=told)  # fmt: skip
 
