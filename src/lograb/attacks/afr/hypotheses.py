@@ -42,9 +42,10 @@ class Level:
     steps : int
         Steps of the iteration.
     dtype : float32 or float64
+        Precision of the iteration.
     slack : float
-        Widens the brackets by this share of the squared norms, against rounding. A rounding error
-        grows by at most 1.5 √3 per step: by 119 in five steps, from 1e-6, and by 5400 in nine, from 1e-14.
+        Widens the brackets by this share of the squared norms, against rounding. A step magnifies errors
+        by at most 1.5 √3: five by 119, nine by 5400, which leaves room for some 1e-5 and 1e-11.
     """
 
     start: float
@@ -62,7 +63,7 @@ class Level:
         return out
 
 
-LEVELS = (Level(0.06, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-9))
+LEVELS = (Level(0.06, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-7))
 # So many entries of stacked matrices are worked on at once: about what a core's cache holds.
 AT_ONCE = 1 << 16
 
@@ -84,7 +85,8 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
         open_ = contenders(low, high)
         if len(open_) <= few:
             break
-        low[open_], high[open_] = bracket(first, second, sample[open_], tolerance, level)
+        least, most = bracket(first, second, sample[open_], tolerance, level)
+        low[open_], high[open_] = np.maximum(low[open_], least), np.minimum(high[open_], most)
         promising = open_[np.argsort(-(low + high)[open_], kind="stable")[:few]]
         low[promising] = high[promising] = _count(first, second, sample[promising], tolerance)
     while len(open_ := contenders(low, high)):
@@ -109,14 +111,20 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
     """
     m, r = first.shape
     norm = max(np.linalg.norm(first, axis=1).max(), np.linalg.norm(second, axis=1).max(), tolerance) or 1.0
-    a, b = (first / norm).astype(level.dtype), (second / norm).astype(level.dtype)
-    chosen = np.zeros((len(sample), m), level.dtype)
+    first, second, limit = first / norm, second / norm, (tolerance / norm) ** 2
+    a, b = first.astype(level.dtype), second.astype(level.dtype)
+    products = (second[:, :, None] * first[:, None, :]).reshape(m, r * r)
+    chosen = np.zeros((len(sample), m))
     chosen[np.arange(len(sample))[:, None], sample] = 1
-    products = (b[:, :, None] * a[:, None, :]).reshape(m, r * r)
-    scalings, limit = level.scalings(), (tolerance / norm) ** 2
+    scalings = level.scalings()
+    # A cross product that all but cancels is rounding errors: it counts as small, so that its bracket stays open.
+    noise = m * np.finfo(float).eps * float(np.prod([1.5 * scale for scale in scalings])) / level.slack
 
     def count(part: Floats) -> tuple[Ints, Ints]:
-        middle, width = _residuals(a, b, _squeeze((part @ products).reshape(-1, r, r), scalings), level.slack)
+        cross = part @ products
+        cross /= np.maximum(np.sqrt(np.einsum("nj,nj->n", cross, cross)), noise)[:, None]
+        squeezed = _squeeze(cross.reshape(-1, r, r).astype(level.dtype), scalings)
+        middle, width = _residuals(a, b, squeezed, level.slack)
         return (middle + width <= limit).sum(axis=1), m - (middle - width > limit).sum(axis=1)
 
     parts = [chosen]
@@ -127,17 +135,22 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
 
 
 def _squeeze(cross: Floats, scalings: list[float]) -> Floats:
-    """Carry the singular values of stacked matrices into [0, 1], most of them close to 1; shape (n, r, r)."""
+    """Carry the singular values of stacked matrices, Frobenius norm at most 1, into [0, 1] and close to 1.
+
+    Parameters
+    ----------
+    cross : float array, shape (n, r, r); overwritten
+    """
     n, r, _ = cross.shape
     here, there, copy = cross, np.empty_like(cross), cross.copy()
     gram = copy.swapaxes(1, 2) @ here  # two buffers: of one, numpy would take a slower routine
     diagonal = gram.reshape(n, r * r)[:, :: r + 1]
-    # The squared spectral norm of C is at most the Frobenius norm of CᵀC. The floor keeps powers finite.
-    shrink = np.maximum(np.sqrt(np.einsum("nij,nij->n", gram, gram)), 1e-18) ** -0.5
+    # The root of the Gram matrix's norm bounds the spectral norm, too, and more tightly. At norm 1 it is r^(-1/4) or more.
+    bound = np.maximum(np.einsum("nij,nij->n", gram, gram) ** 0.25, r**-0.25)
     for step, scale in enumerate(scalings):
         if step == 0:
-            gram *= (-0.5 * scale**3 * shrink**3)[:, None, None]
-            diagonal += (1.5 * scale * shrink)[:, None]
+            gram *= (-0.5 * (scale / bound) ** 3)[:, None, None]
+            diagonal += (1.5 * scale / bound)[:, None]
         else:
             np.multiply(here, -0.5 * scale**3, out=copy)
             np.matmul(copy.swapaxes(1, 2), here, out=gram)
