@@ -15,7 +15,7 @@ from lograb.attacks.afr.islands import Assembler
 from lograb.attacks.afr.kernel import local_graphs
 from lograb.attacks.afr.ransac import ransac_align
 from lograb.attacks.afr.trials import Island, try_pairs
-from lograb.attacks.alignment import nearest_orthogonal, padded_coordinates
+from lograb.attacks.alignment import nearest_orthogonal, padded_coordinates, procrustes
 
 
 def rotation(rng, k):
@@ -40,8 +40,8 @@ def overlap(rng, m, r, inliers, rank=None):
 
 
 def counts(first, second, sample, tolerance):
-    """How many points agree with each sample, by a loop of single decompositions."""
-    turns = [polar(second[rows].T @ first[rows]) for rows in sample]
+    """How many points agree with each sample, decomposing all."""
+    turns = procrustes(second[sample].swapaxes(1, 2) @ first[sample])
     return np.array([(np.linalg.norm(first - second @ turn, axis=1) <= tolerance).sum() for turn in turns])
 
 
@@ -124,7 +124,21 @@ def test_samples_of_too_low_rank_have_open_brackets_and_the_same_winner(rank):
     assert best_sample(first, second, sample, tolerance) == np.argmax(exact)
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12))
+def test_cross_products_that_cancel_are_left_to_the_decomposition():
+    """Partners whose products cancel leave rounding errors, from which no bracket may conclude anything."""
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((2, 12, 4))
+    first, second = np.concatenate([half[0], -half[0]]), np.concatenate([half[1], half[1]])
+    pairs = np.array([rng.permutation(12)[:3] for _ in range(50)])
+    sample = np.concatenate([pairs, pairs + 12], axis=1)
+    for level in LEVELS:
+        low, high = bracket(first, second, sample, 1.5, level)
+        assert (high - low).mean() > 12
+    assert best_sample(first, second, sample, 1.5) == np.argmax(counts(first, second, sample, 1.5))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=6))
+@settings(max_examples=500, deadline=None)
 def test_settling_all_contenders_finds_the_first_with_the_largest_count(cases):
     exact, below, above = np.array(cases).T
     low, high = exact - np.minimum(below, exact), exact + above
@@ -238,6 +252,22 @@ def test_frames_are_adjusted_alike_in_their_own_dimensions_and_in_all(monkeypatc
     assert few.objective[-1] < 0.99 * few.objective[0]
     assert np.allclose(few.objective, whole.objective, rtol=1e-12)
     assert np.allclose(few.frames, whole.frames, atol=1e-9)
+
+
+def test_frames_that_reach_beyond_their_pairs_are_adjusted_alike(monkeypatch):
+    """Pairs in 2 dimensions turn frames that mix 6 of 10."""
+    rng = np.random.default_rng(0)
+    frames, cross = np.tile(np.eye(10), (4, 1, 1)), np.zeros((4, 10, 10))
+    frames[:, :6, :6] = [rotation(rng, 6) for _ in range(4)]
+    cross[:, :2, :2] = rng.standard_normal((4, 2, 2))
+    ends = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
+    answers = []
+    for multiple in (1, 10):
+        monkeypatch.setattr(bundle, "ROUND", multiple)
+        answers.append(adjust(frames, *ends, cross, 50.0, 20))
+    assert answers[0].objective[-1] < answers[0].objective[0] - 1
+    assert np.allclose(answers[0].objective, answers[1].objective)
+    assert np.allclose(answers[0].frames, answers[1].frames)
 
 
 def test_eligible_pairs_are_those_found_one_by_one(seen, assembled):
