@@ -53,7 +53,7 @@ def procrustes() -> None:
         coordinates = padded_coordinates(seen, seen.vectors, k)
         first, second, _ = choose_pairs(seen, 2, 20)
         overlaps = locate_overlaps(seen, first, second)
-        ours = seconds(lambda c=coordinates, o=overlaps: relative_maps(c, o))
+        ours = seconds(lambda c=coordinates, o=overlaps: relative_maps(c, o), 2)
         loop = seconds(lambda c=coordinates, o=overlaps: loop_of_svds(c, o), 1)
         print(f"procrustes d={d} k={k}: {len(overlaps):,} pairs, mean overlap {overlaps.sizes.mean():.1f}: "
               f"batched {ours:.3f} s, loop of SVDs {loop:.2f} s = {loop / ours:.1f} x")  # fmt: skip

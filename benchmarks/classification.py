@@ -43,9 +43,11 @@ EFFICIENCY = {"sage": (188.5, 36.7), "gcn": (94.3, 22.4), "gat": (188.8, 24.6), 
 CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("gin", {"perceptron": "last"}),
     ("sage", {"pool": True}),
-    ("gcn", {"patience": 30}),
-    ("sage", {"patience": 30}),
-    ("gin", {"patience": 30}),
+    ("gcn", {"patience": 10}),
+    ("sage", {"patience": 10}),
+    ("gin", {"patience": 10}),
+    ("gin-vn", {"patience": 10}),
+    ("san-rwse", {"patience": 10}),
 ]
 N_INPUTS, N_CLASSES = 1433 + 32, 7
 

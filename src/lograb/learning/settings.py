@@ -21,5 +21,5 @@ class TrainingSettings(BaseModel):
     learning_rate: float = Field(default=0.01, gt=0, allow_inf_nan=False)
     weight_decay: float = Field(default=5e-4, ge=0, allow_inf_nan=False)
     epochs: int = Field(default=100, ge=1)
-    patience: int = Field(default=10, ge=1)
+    patience: int = Field(default=20, ge=1)
     batch_size: int = Field(default=32, ge=1)
