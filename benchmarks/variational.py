@@ -111,7 +111,7 @@ def recovery(sizes: list[int]) -> None:
 
 
 def rivals(sizes: list[int]) -> None:
-    """Run attacks that cost milliseconds on the same instances."""
+    """Run other attacks on the same instances."""
     print("| n | k | σ | floor | " + " | ".join(RIVALS) + " |")
     print("|" + "---|" * (4 + len(RIVALS)))
     for n, share, sigma in product(sizes, (1.0, 0.5), SIGMAS):
