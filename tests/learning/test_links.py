@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lograb.learning.links import FragmentedGraph, Insides, cosines, pairs_inside, symmetric
+from lograb.errors import LograbError
+from lograb.learning.links import FragmentedGraph, Insides, Strangers, cosines, pairs_inside, symmetric
 from lograb.learning.links_catalog import LINKS
 from lograb.learning.patchset import PatchSet
 from lograb.metrics.ranking import Ranking
@@ -75,11 +76,36 @@ def test_companions_come_from_the_same_fragment():
     assert set(others[nodes == 0]) == {2, 5}
 
 
+def test_strangers_are_all_of_the_fragment_but_neighbours():
+    edges = [(0, 2), (0, 5), (2, 5), (2, 7), (1, 4), (1, 6), (4, 6)]
+    graph = fragmented(9, [[0, 2, 5, 7, 8], [1, 4, 6]], edges)
+    strangers = Strangers(graph)
+    assert strangers.counts.tolist() == [2, 0, 1, 0, 0, 2, 0, 3, 4]  # 3 is in no fragment, {1, 4, 6} is complete
+    nodes = np.repeat(np.flatnonzero(strangers.counts), 3000)
+    drawn = strangers.draw(nodes, np.random.default_rng(0))
+    expected = {0: [7, 8], 2: [8], 5: [7, 8], 7: [0, 5, 8], 8: [0, 2, 5, 7]}
+    for node, others in expected.items():
+        found, counts = np.unique(drawn[nodes == node], return_counts=True)
+        assert found.tolist() == others
+        assert counts.min() > 0.9 * 3000 / len(others)
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    features = np.eye(6)
+    features[2, 2] = np.nan
+    graph = fragmented(6, [[0, 1, 2], [3, 4, 5]], [(0, 1), (3, 4)], features=features)
+    with pytest.raises(LograbError, match="features: 1 of 2 scores are not finite"):
+        LINKS["features"].score(graph, np.array([[0, 3], [2, 4]]), np.random.default_rng(0))
+
+
 def test_cosines_sparse_and_dense_agree():
     points = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     pairs = np.array([[0, 1], [0, 2], [1, 1]])
     for form in (points, sp.csr_array(points)):
         assert cosines(form, pairs) == pytest.approx([1 / np.sqrt(2), 0, 1])
+    points[0, 0] = np.nan
+    for form in (points, sp.csr_array(points)):
+        assert np.isnan(cosines(form, pairs)).tolist() == [True, True, False]
 
 
 def test_trivial_methods_by_hand():
@@ -129,6 +155,72 @@ def test_neo_gnn_by_its_formulas():
         assert torch.allclose(network.embed(), x, atol=1e-5)
         for one, two in zip(network(pairs), network(pairs[:, ::-1].copy())):
             assert torch.allclose(one, two)
+
+
+def test_neo_gnn_can_look_at_another_graph():
+    from lograb.learning.links_settings import NeoGnnSettings
+    from lograb.learning.neo_gnn import NeoGnn
+
+    graph, _ = groups(3, 8)
+    fewer = symmetric(graph.edges[::2], graph.n_nodes)
+    made = []
+    for adjacency in (graph.adjacency, fewer):
+        torch.manual_seed(0)
+        made.append(NeoGnn(adjacency, graph.patches.features, NeoGnnSettings(hidden=5), CPU))
+    pairs = np.array([[0, 6], [3, 9], [1, 2]])
+    whole, part = (network(pairs) for network in made)
+    assert not torch.equal(whole[0], part[0])
+    made[1].look_at(graph.adjacency)
+    assert all(torch.equal(one, two) for one, two in zip(whole, made[1](pairs)))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
+def test_neo_gnn_can_hide_the_edges_it_learns_from(share, monkeypatch):
+    """With a share below 1 no pair that is learned from is an edge of the graph that is looked at meanwhile."""
+    from lograb.learning.neo_gnn import NeoGnn
+
+    graph, _ = groups(3, 8)
+    looked, asked = [], []
+    look_at, forward = NeoGnn.look_at, NeoGnn.forward
+    monkeypatch.setattr(NeoGnn, "look_at", lambda self, a: looked.append(a) or look_at(self, a))
+    monkeypatch.setattr(NeoGnn, "forward", lambda self, p: asked.append((len(looked), p)) or forward(self, p))
+    between = np.array([[0, 23], [1, 22]])
+    LINKS["neo-gnn"].score(graph, between, np.random.default_rng(0), {"epochs": 1, "message_share": share})
+    seen, whole = looked
+    assert (whole != graph.adjacency).nnz == 0
+    assert seen.nnz == 2 * int(share * len(graph.edges))
+    learned = np.concatenate([pairs for number, pairs in asked if number == 1])
+    edges = graph.adjacency[learned[:, 0], learned[:, 1]] > 0
+    hidden = len(graph.edges) - seen.nnz // 2
+    assert edges.sum() == (hidden if share < 1 else len(graph.edges))
+    if share < 1:
+        assert not seen[learned[:, 0], learned[:, 1]].any()
+    assert [number for number, pairs in asked if pairs is not learned][-1] == 2
+
+
+@pytest.mark.parametrize("name", ["neo-gnn", "seal", "lightgcn", "cosine"])
+def test_training_that_goes_astray_is_told(name):
+    graph = split_patches(groups()[0])
+    graph.patches.features[0] = np.nan
+    settings = {"neo-gnn": {"epochs": 2}, "cosine": {"epochs": 2}, "seal": {"epochs": 2, "features": True},
+                "lightgcn": {"epochs": 9, "learning_rate": 1e30}}[name]  # fmt: skip
+    with pytest.raises(LograbError, match=f"{name}: .* scores are not finite"):
+        LINKS[name].score(graph, np.array([[0, 23], [1, 22]]), np.random.default_rng(0), settings)
+
+
+@pytest.mark.parametrize("name", ["seal", "neo-gnn", "lightgcn"])
+@pytest.mark.parametrize("edges", [[], [(0, 1), (0, 2), (1, 2), (3, 4)]])
+def test_nothing_to_learn_from(name, edges):
+    graph = fragmented(5, [[0, 1, 2], [3, 4]], edges)
+    others = 4 - len(edges)
+    with pytest.raises(LograbError, match=f"nothing to learn from: .* {len(edges)} edges and {others} other"):
+        LINKS[name].score(graph, np.array([[0, 3]]), np.random.default_rng(0))
+
+
+def test_lightgcn_learns_where_some_fragments_are_complete():
+    graph = fragmented(8, [[0, 1, 2], [3, 4, 5, 6, 7]], [(0, 1), (0, 2), (1, 2), (3, 4), (4, 5), (5, 6)])
+    scores = LINKS["lightgcn"].score(graph, np.array([[0, 3], [1, 7]]), np.random.default_rng(0), {"epochs": 3})
+    assert np.isfinite(scores).all()
 
 
 def test_a_dgcnn_batch_propagates_like_pyg():

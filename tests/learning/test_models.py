@@ -13,7 +13,7 @@ from tests.learning.tiny import four_patches, reorder  # noqa: E402
 
 from lograb.errors import LograbError  # noqa: E402
 from lograb.learning.batches import Batches  # noqa: E402
-from lograb.learning.blocks import NO_PATH, PADDING, Block, make_blocks  # noqa: E402
+from lograb.learning.blocks import NO_PATH, PADDING, Block, attention_weights, make_blocks  # noqa: E402
 from lograb.learning.catalog import MODELS, find_model  # noqa: E402
 from lograb.learning.encodings import encode  # noqa: E402
 from lograb.learning.models.classifier import count_parameters  # noqa: E402
@@ -180,6 +180,28 @@ def test_san_ignores_padding_and_scales_by_the_heads_width():
     assert torch.allclose(attention(padded, block(wider), edges)[:, :3], found, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["san", "san-lappe", "gps-lappe"])
+def test_signs_are_drawn_once_for_all_encoders(name):
+    patches = encode(four_patches(), MODELS[name].encodings, np.random.default_rng(0))
+    network = make(name, patches)
+    met = []
+    for encoder in network.input_layer.encoders:
+        encoder.register_forward_pre_hook(lambda _, args: met.append(args[0].row_encodings["laplacian"]))
+    batch = Batches(patches, CPU).take(np.arange(4))
+    vectors = batch.row_encodings["laplacian"]
+    n = len(network.input_layer.encoders)
+    with seeded(np.random.default_rng(0)):
+        network.train()(batch), network(batch), network.eval()(batch)
+    assert len(met) == 3 * n
+    once, twice, plain = (met[i * n : (i + 1) * n] for i in range(3))
+    assert all(torch.equal(seen.nan_to_num(), vectors.nan_to_num()) for seen in plain)
+    for drawn in (once, twice):
+        assert all(torch.equal(seen.nan_to_num(), drawn[0].nan_to_num()) for seen in drawn)
+        assert torch.equal(drawn[0].abs().nan_to_num(), vectors.abs().nan_to_num())
+        assert not torch.equal(drawn[0].nan_to_num(), vectors.nan_to_num())
+    assert not torch.equal(once[0].nan_to_num(), twice[0].nan_to_num())
+
+
 def test_graphormer_bias_by_hand():
     bias = PathBias(heads=1, max_distance=3)
     with torch.no_grad():
@@ -229,9 +251,49 @@ def test_unknown_names_and_settings_are_refused():
         find_model("graformer")
     with pytest.raises(LograbError, match="no setting 'heads'"):
         MODELS["gcn"].build(4, 2, {"heads": 2})
-    with pytest.raises(LograbError, match="hidden is 64 by default, got 'wide'"):
+    with pytest.raises(LograbError, match="gcn: hidden: Input should be a valid integer, got 'wide'"):
         MODELS["gcn"].build(4, 2, {"hidden": "wide"})
-    with pytest.raises(LograbError, match="perceptron must be 'first' or 'last'"):
+    with pytest.raises(LograbError, match="gin: perceptron: Input should be 'first' or 'last', got 'middle'"):
         MODELS["gin"].build(4, 2, {"perceptron": "middle"})
-    with pytest.raises(LograbError, match="cannot be built"):
-        MODELS["attention"].build(4, 2, {"heads": 5})
+    for name in ("attention", "graphormer", "gps", "san"):
+        with pytest.raises(LograbError, match=f"{name}: hidden must be a multiple of heads, got 64 and 5"):
+            MODELS[name].build(4, 2, {"heads": 5})
+    with pytest.raises(LograbError, match="position_width must be a multiple of position_heads, got 16 and 3"):
+        MODELS["san"].build(4, 2, {"position_heads": 3})
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_settings_are_checked_by_what_they_mean(name):
+    """Before torch is asked: no traceback from inside a layer, and no network that ignores its input."""
+    model = MODELS[name]
+    for key, default in model.settings.items():
+        wrong = [None, -1, float("nan"), [default]]
+        wrong += [True, "64"] if isinstance(default, int | float) and not isinstance(default, bool) else [1]
+        wrong += [0, 2.5] if type(default) is int else []
+        wrong += [1.0, 1.5] if key == "dropout" else []
+        for value in wrong:
+            with pytest.raises(LograbError, match=f"{name}: {key}: "):
+                model.choose({key: value})
+    assert model.choose({"hidden": 128})["hidden"] == 128
+    assert model.choose({"dropout": 0})["dropout"] == 0.0
+    assert model.choose(None) == model.settings
+
+
+@pytest.mark.parametrize(("name", "taken"), [("san", 16), ("san-lappe", 32), ("san-rwse", 32), ("gps-lappe", 16)])
+def test_encodings_leave_room_for_the_features(name, taken):
+    with pytest.raises(LograbError, match=f"larger than the {taken} columns of the encodings, got {taken}"):
+        MODELS[name].build(4, 2, {"hidden": taken})
+    assert MODELS[name].build(4, 2, {"hidden": taken + 4}).input_layer.linear.out_features == 4
+
+
+def test_attention_weights_by_hand():
+    values = torch.tensor([[[1.0, 2.0], [3.0, 0.0]]])
+    allowed = torch.tensor([[[True, True], [False, False]]])
+    found = attention_weights(values, values, 2, allowed)
+    # Heads of width one: scores 1 * 1 and 1 * 3 in the first, 2 * 2 and 2 * 0 in the second.
+    first, second = 1 / (1 + math.exp(2)), 1 / (1 + math.exp(-4))
+    wanted = torch.tensor([[[first, 1 - first], [0, 0]], [[second, 1 - second], [0, 0]]])
+    assert torch.allclose(found[0], wanted, atol=1e-6)
+    everybody = torch.ones(1, 1, 2, dtype=torch.bool)
+    level = torch.tensor([[[[0.0, -2.0], [0.0, 0.0]], [[-4.0, 0.0], [0.0, 0.0]]]])
+    assert torch.allclose(attention_weights(values, values, 2, everybody, level)[0, :, 0], torch.full((2, 2), 0.5))

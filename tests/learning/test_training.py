@@ -137,9 +137,20 @@ class TestWithTorch:
         labels = patches.labels.copy()
         tested = np.unique(patches.nodes[split.test])
         labels[tested] = (labels[tested] + 1) % patches.n_classes
-        trained, _ = self.train(patches, split=split)
-        blind, _ = self.train(replace(patches, labels=labels), split=split)
-        assert np.array_equal(predict(trained.network, patches), predict(blind.network, patches))
+
+        def results(split):
+            # Long and impatient, with a best epoch somewhere in the middle.
+            both = [self.train(replace(patches, labels=by), "gin", split=split, epochs=40, patience=4)[0]
+                    for by in (patches.labels, labels)]  # fmt: skip
+            return [one.best_epoch for one in both], [predict(one.network, patches) for one in both]
+
+        epochs, scores = results(split)
+        assert 1 < epochs[0] == epochs[1] < 36
+        assert np.array_equal(*scores)
+        # Who stopped by the test labels would be caught.
+        epochs, scores = results(replace(split, valid=split.test))
+        assert epochs[0] != epochs[1]
+        assert not np.array_equal(*scores)
 
     def test_stops_early_and_keeps_the_best(self, patches):
         from lograb.learning.training import predict

@@ -12,8 +12,8 @@ from lograb.archive.tables import join
 from lograb.cli import main
 from lograb.errors import LograbError, MissingExtraError
 from lograb.instance import Instance
-from lograb.learning import randomness
 from lograb.learning.links_catalog import LINKS
+from lograb.metrics.intervals import auroc_interval
 from lograb.tasks.fragments import ask, components, without_halos
 from lograb.tasks.link_prediction import LinkRun, predict_links, run_method, summarise
 from lograb.types import Graph
@@ -178,6 +178,7 @@ def test_not_applicable_with_its_reason(parameters, reason):
     assert row["status"] == "not applicable"
     assert reason in row["reason"]
     assert row["positives"] == 0
+    assert row["seconds"] == 0
     assert row["auroc"] is row["interval"] is row["average_precision"] is row["floor"] is None
 
 
@@ -235,8 +236,9 @@ def test_pooling_counts_each_positive_once():
     pooled = summarise(runs)
     assert pooled["auroc"] == pytest.approx(np.mean([run.ranking.auroc() for run in runs]))
     assert pooled["negatives"] == 4
-    alone = summarise(runs[:1])
-    assert pooled["interval"][1] - pooled["interval"][0] > 0.3 * (alone["interval"][1] - alone["interval"][0])
+    # Three edges against four other pairs, not nine against six.
+    assert pooled["interval"] == list(auroc_interval(pooled["auroc"], 3, 4))
+    assert pooled["interval"] != list(auroc_interval(pooled["auroc"], 9, 6))
 
 
 def test_floor_and_method_meet_the_same_negatives():
@@ -265,6 +267,37 @@ def test_mistakes_are_named():
         predict_links(lograb.generate("karate", p=0.2, seed=3), "features")
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"settings": {"epoch": 3}}, "seal: epoch: .*Settings: hops"),
+        ({"settings": {"epochs": True}}, "seal: epochs: "),
+        ({"method": "cosine", "settings": {"model": "sagge"}}, "cosine: model: .*Did you mean 'sage'"),
+        ({"halo": "lost"}, "unknown halo 'lost'"),
+        ({"negatives": "all"}, "unknown kind of negatives 'all'"),
+    ],
+)
+def test_mistakes_are_told_before_any_work(change, problem, monkeypatch):
+    monkeypatch.setattr("lograb.tasks.link_prediction.ask", None)
+    with pytest.raises(LograbError, match=problem):
+        predict_links(instance(), **({"method": "seal"} | change))
+
+
+def test_nothing_is_trained_where_there_is_nothing_to_tell_apart(monkeypatch):
+    """Two fragments, joined by all edges that can be."""
+    edges = [(u, w) for u in range(3) for w in range(3, 6)]
+    graph = Graph.from_edges("between", 6, [*edges, (0, 1), (3, 4)])
+    made = lograb.generate(graph, strategy="custom", patches=[[0, 1, 2], [3, 4, 5]], k=2)
+    monkeypatch.setattr("lograb.tasks.link_prediction.run_method", None)
+    row = predict_links(made, "degree")
+    assert row["status"] == "not applicable"
+    assert "every pair between fragments is an edge" in row["reason"]
+    assert row["positives"] == 9
+    assert row["seconds"] == 0
+
+
 def test_without_torch_the_extra_is_named(monkeypatch):
     def missing(what):
         raise MissingExtraError(what, "gnn")
@@ -273,7 +306,6 @@ def test_without_torch_the_extra_is_named(monkeypatch):
     for name in FAST:
         with pytest.raises(MissingExtraError, match="'gnn'"):
             predict_links(instance(), name)
-    assert randomness.require_torch is not missing
 
 
 def run(capsys, monkeypatch, *arguments):
@@ -303,6 +335,12 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     code, _, err = run(capsys, monkeypatch, "link", path, "--method", "degree", "--halo", "lost")
     assert code == 2
     assert "drop, keep" in err
+    code, _, err = run(capsys, monkeypatch, "link", path, "--method", "degree", "--seed", "-1")
+    assert code == 2
+    assert "seed" in err
+    code, _, err = run(capsys, monkeypatch, "link", "no-such-file", "--method", "degree", "--set", "x=1")
+    assert code == 2
+    assert "degree: x" in err
 
 
 def test_command_line_says_why_it_does_not_apply(tmp_path, capsys, monkeypatch):

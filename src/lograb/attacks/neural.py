@@ -164,7 +164,11 @@ def input_graph(seen: Observations, settings: NeuralSettings) -> sp.csr_array:
 def co_occurrence(seen: Observations, max_size: int | None = None) -> sp.csr_array:
     """Join all nodes that share a patch (of at most `max_size` members), shape (n_nodes, n_nodes)."""
     small = None if max_size is None else np.flatnonzero(seen.sizes <= max_size)
-    inside = membership_matrix(seen, small)
+    return sharing(membership_matrix(seen, small))
+
+
+def sharing(inside: sp.csr_array) -> sp.csr_array:
+    """Tell which columns of a matrix of members, (n_patches, n_nodes), share a row: symmetric, no diagonal."""
     together = sp.csr_array(inside.T @ inside)
     together.setdiag(0)
     together.eliminate_zeros()

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from lograb import pipeline
 from lograb.cli.attacks import parse_settings
 from lograb.cli.output import print_json, print_table, stderr
-from lograb.tasks.node_classification import Progress as Report
+from lograb.learning.progress import Progress as Report
 from lograb.tasks.node_classification import check_choices, classify
 
 

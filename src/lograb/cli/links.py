@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lograb import pipeline
 from lograb.cli.attacks import parse_settings
 from lograb.cli.output import print_json, print_table, stderr
-from lograb.errors import unknown_name
-from lograb.tasks.fragments import Halo, Negatives
-from lograb.tasks.link_prediction import predict_links
+from lograb.tasks.link_prediction import check_choices, predict_links
 
 
 def link_instance(
     path: Path, method: str, repeats: int, seed: int, pairs: list[str], halo: Any, negatives: Any, json: bool
 ) -> None:
     """Train a method on the insides of the fragments and score it on the edges between them."""
-    for kind, given, choices in (("halo", halo, Halo), ("kind of negatives", negatives, Negatives)):
-        if given not in get_args(choices):
-            raise unknown_name(kind, given, get_args(choices))
+    settings = parse_settings(pairs)
+    check_choices(method, settings, halo, negatives)  # before the file is read
     instance = pipeline.load(path)
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
@@ -30,8 +27,9 @@ def link_instance(
         def progress(what: str, done: int, total: int | None) -> None:
             bar.update(task, description=what, completed=done, total=total)
 
-        result = predict_links(instance, method, repeats, seed, parse_settings(pairs), halo=halo,
-                               negatives=negatives, progress=progress)  # fmt: skip
+        result = predict_links(
+            instance, method, repeats, seed, settings, halo=halo, negatives=negatives, progress=progress
+        )
     if json:
         print_json(result)
     else:

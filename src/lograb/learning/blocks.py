@@ -7,6 +7,7 @@ blocks, padded to 16, 64, 256 ... members: few blocks, because each costs a roun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -83,3 +84,34 @@ def attend(values: Tensor, blocks: list[Block], attention: Callable[[Tensor, int
     rows = torch.cat([block.rows[block.present] for block in blocks])
     found = torch.cat([attention(values[b.rows], number)[b.present] for number, b in enumerate(blocks)])
     return torch.zeros_like(found).index_copy(0, rows, found)
+
+
+def by_head(values: Tensor, heads: int) -> Tensor:
+    """Split (b, s, width) into (b, heads, s, width / heads)."""
+    b, s, width = values.shape
+    return values.reshape(b, s, heads, width // heads).transpose(1, 2)
+
+
+def attention_weights(
+    queries: Tensor, keys: Tensor, heads: int, allowed: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """Let members attend to those that they may: softmax of scaled inner products, head by head.
+
+    Parameters
+    ----------
+    queries, keys : float (b, s, width)
+    heads : int
+    allowed : bool (b, s, s), or (b, 1, s) where it is the same for all members
+    bias : float (b, heads, s, s), optional
+        Added to the scores.
+
+    Returns
+    -------
+    float (b, heads, s, s)
+        Rows add up to one; zero where not allowed, all of a row where nobody is.
+    """
+    queries, keys, allowed = by_head(queries, heads), by_head(keys, heads), allowed[:, None]
+    scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[3])
+    if bias is not None:
+        scores = scores + bias
+    return scores.masked_fill(~allowed, -1e9).softmax(dim=3) * allowed

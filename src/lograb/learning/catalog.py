@@ -6,8 +6,22 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import ValidationError
+
 from lograb.errors import LograbError, unknown_name
 from lograb.learning.randomness import require_torch
+from lograb.learning.settings import (
+    GatSettings,
+    GinSettings,
+    GraphormerSettings,
+    LayerSettings,
+    SageSettings,
+    SanSettings,
+    Settings,
+    TransformerSettings,
+    VirtualNodeSettings,
+)
+from lograb.spec import first_problem
 
 if TYPE_CHECKING:
     from lograb.learning.models.classifier import Classifier
@@ -24,8 +38,8 @@ class Model:
     name : str
     where : str
         Module under ``lograb.learning.models`` and the class in it.
-    settings : dict
-        Keyword arguments of the class; `build` takes others in their place.
+    accepts : the class of its settings
+        The keyword arguments of the model's class, with their defaults; `build` takes others in their place.
     description : str
     encodings : tuple of str
         What it needs beside features, coordinates and edges (`lograb.learning.encodings`).
@@ -35,10 +49,15 @@ class Model:
 
     name: str
     where: str
-    settings: dict[str, Any]
+    accepts: type[Settings]
     description: str
     encodings: tuple[Encoding, ...] = ()
     trivial: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings with their defaults."""
+        return self.accepts().model_dump()
 
     def build(self, n_inputs: int, n_outputs: int, settings: dict[str, Any] | None = None) -> Classifier:
         """Make the network; initial weights come from torch's current stream (see `seeded`).
@@ -57,55 +76,49 @@ class Model:
         chosen = self.choose(settings)
         module, _, name = self.where.partition(":")
         make = getattr(import_module(f"lograb.learning.models.{module}"), name)
-        try:
-            made: Classifier = make(n_inputs, n_outputs, **chosen)
-        except (AssertionError, RuntimeError, ValueError, ZeroDivisionError) as error:
-            raise LograbError(f"{self.name} cannot be built with {chosen}: {error}") from None
+        made: Classifier = make(n_inputs, n_outputs, **chosen)
         return made
 
     def choose(self, settings: dict[str, Any] | None) -> dict[str, Any]:
-        """Put given settings in the place of the default ones, after a check of names and kinds."""
-        for name, value in (settings or {}).items():
-            if name not in self.settings:
-                raise LograbError(f"{self.name} has no setting '{name}'. Settings: {', '.join(self.settings)}")
-            default = self.settings[name]
-            fits = isinstance(value, int | float) if isinstance(default, float) else type(value) is type(default)
-            if not fits or (isinstance(value, int | float) and value < 0):
-                raise LograbError(f"{self.name}: {name} is {default!r} by default, got {value!r}")
-        return self.settings | (settings or {})
+        """Put given settings in the place of the default ones, after a check."""
+        for name in settings or {}:
+            if name not in self.accepts.model_fields:
+                known = ", ".join(self.accepts.model_fields)
+                raise LograbError(f"{self.name} has no setting '{name}'. Settings: {known}")
+        try:
+            return self.accepts(**(settings or {})).model_dump()
+        except ValidationError as error:
+            raise LograbError(f"{self.name}: {first_problem(error)}") from None
 
 
-_SMALL: dict[str, Any] = {"hidden": 64, "layers": 2, "dropout": 0.5}
-_TRANSFORMER: dict[str, Any] = {"hidden": 64, "layers": 4, "heads": 4, "dropout": 0.3}
-_POSITIONS: dict[str, Any] = {"position_width": 16, "position_layers": 1, "position_heads": 4}
-_SAN = _TRANSFORMER | {"gamma": 0.01} | _POSITIONS
 MODELS = {
     model.name: model
     for model in (
-        Model("sage", "convolutions:Sage", _SMALL | {"pool": False},
+        Model("sage", "convolutions:Sage", SageSettings,
               "GraphSAGE: maximum over neighbours, ReLU, l2-normalised"),
-        Model("gcn", "convolutions:Gcn", _SMALL, "graph convolution with symmetric normalisation"),
-        Model("gat", "convolutions:Gat", {"hidden": 32, "layers": 2, "heads": 4, "dropout": 0.5},
+        Model("gcn", "convolutions:Gcn", LayerSettings, "graph convolution with symmetric normalisation"),
+        Model("gat", "convolutions:Gat", GatSettings,
               "graph attention over neighbours, ELU"),
-        Model("gin", "convolutions:Gin", _SMALL | {"perceptron": "first"},
+        Model("gin", "convolutions:Gin", GinSettings,
               "graph isomorphism network: sums over neighbours, learned epsilon"),
-        Model("gps", "gps:Gps", _TRANSFORMER, "GraphGPS: message passing beside full attention"),
-        Model("san", "san:San", _SAN,
+        Model("gps", "gps:Gps", TransformerSettings, "GraphGPS: message passing beside full attention"),
+        Model("san", "san:San", SanSettings,
               "spectral attention: learned Laplacian encoding, full attention with real and virtual edges apart",
               ("laplacian", "distances")),
-        Model("graphormer", "graphormer:Graphormer", _TRANSFORMER | {"max_degree": 64, "max_distance": 16},
+        Model("graphormer", "graphormer:Graphormer", GraphormerSettings,
               "Transformer with centrality, spatial (shortest path) and edge encodings", ("distances",)),
-        Model("gin-vn", "virtual_node:GinVirtualNode", _SMALL | {"layers": 3},
+        Model("gin-vn", "virtual_node:GinVirtualNode", VirtualNodeSettings,
               "GIN with a virtual node that all members of a patch share"),
-        Model("gps-lappe", "gps:GpsLapPE", _TRANSFORMER,
+        Model("gps-lappe", "gps:GpsLapPE", TransformerSettings,
               "GraphGPS with Laplacian eigenvectors as positions", ("laplacian",)),
-        Model("san-lappe", "san:SanLapPE", _SAN,
+        Model("san-lappe", "san:SanLapPE", SanSettings,
               "SAN with Laplacian eigenvectors as positions besides", ("laplacian", "distances")),
-        Model("san-rwse", "san:SanRwse", _SAN,
+        Model("san-rwse", "san:SanRwse", SanSettings,
               "SAN with random-walk return probabilities besides", ("laplacian", "walks", "distances")),
-        Model("attention", "attention:Attention", _TRANSFORMER,
+        Model("attention", "attention:Attention", TransformerSettings,
               "plain multi-head attention: what the paper's parameter counts show its SAN to be"),
-        Model("mlp", "perceptron:Perceptron", _SMALL, "features only, neither edges nor coordinates: the floor",
+        Model("mlp", "perceptron:Perceptron", LayerSettings,
+              "features only, neither edges nor coordinates: the floor",
               trivial=True),
     )
 }  # fmt: skip

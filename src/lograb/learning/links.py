@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from lograb.attacks.neural import sharing
 from lograb.errors import LograbError
 from lograb.learning.patchset import PatchSet
 from lograb.ragged import owners, pointer
@@ -20,14 +20,6 @@ from lograb.types import Bools, Floats, Ints, Matrix
 
 # Where there are at most so many ordered pairs they are listed; otherwise pairs are drawn until enough fit.
 MAX_LISTED = 1 << 18
-
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
-
-
-def ignore(what: str, done: int, total: int | None) -> None:
-    """Tell nobody about progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +75,7 @@ class FragmentedGraph:
     @cached_property
     def co_occurrence(self) -> sp.csr_array:
         """H: which nodes share a patch, as a symmetric 0/1 matrix without diagonal, float32 (Appendix A.4)."""
-        together = sp.csr_array(self.membership.T @ self.membership)
-        together.setdiag(0)
-        together.eliminate_zeros()
-        together.data = np.ones_like(together.data)
-        return together.astype(np.float32)
-
-    def require_features(self, what: str) -> Matrix:
-        """Give the node features, or say who needs some."""
-        if self.patches.features is None:
-            raise LograbError(f"'{self.patches.name}' has no node features: {what} needs some")
-        return self.patches.features
+        return sharing(self.membership).astype(np.float32)
 
 
 def symmetric(pairs: Ints, n_nodes: int) -> sp.csr_array:
@@ -102,31 +84,44 @@ def symmetric(pairs: Ints, n_nodes: int) -> sp.csr_array:
     return sp.csr_array((np.ones(len(rows), dtype=np.float32), (rows, columns)), shape=(n_nodes, n_nodes))
 
 
+def draw_edges(graph: FragmentedGraph, count: int, rng: np.random.Generator) -> Bools:
+    """Mark so many of the known edges, drawn; all where there are no more."""
+    chosen = np.ones(len(graph.edges), dtype=bool)
+    if count < len(chosen):
+        chosen[:] = False
+        chosen[rng.choice(len(chosen), count, replace=False)] = True
+    return chosen
+
+
 def training_pairs(
-    graph: FragmentedGraph, rng: np.random.Generator, limit: int | None = None
+    graph: FragmentedGraph, rng: np.random.Generator, chosen: Bools | None = None
 ) -> tuple[Ints, Bools]:
     """List known edges and as many other pairs from inside the fragments, in random order.
 
     Parameters
     ----------
-    limit : int, optional
-        At most so many edges, drawn; all by default.
+    chosen : bool array, shape (n_edges,), optional
+        The known edges to list; all by default.
 
     Returns
     -------
     pairs : int64 array, shape (m, 2)
     true : bool array, shape (m,)
     """
-    edges = graph.edges
-    if limit is not None and len(edges) > limit:
-        edges = edges[np.sort(rng.choice(len(edges), limit, replace=False))]
+    edges = graph.edges if chosen is None else graph.edges[chosen]
     others = pairs_inside(graph, len(edges), rng)
     if not len(edges) or not len(others):
-        raise LograbError("there is nothing to learn from: the fragments hold "
-                          f"{len(graph.edges)} edges and {len(others)} other pairs")  # fmt: skip
+        raise nothing_to_learn_from(graph)
     order = rng.permutation(len(edges) + len(others))
     true = np.arange(len(order)) < len(edges)
     return np.concatenate([edges, others])[order], true[order]
+
+
+def nothing_to_learn_from(graph: FragmentedGraph) -> LograbError:
+    """Say that the fragments lack edges, or pairs that are none."""
+    edges, pairs = len(graph.edges), Insides(graph.fragment).n_pairs
+    return LograbError(f"there is nothing to learn from: the fragments hold {edges} edges and "
+                       f"{pairs - edges} other pairs")  # fmt: skip
 
 
 class Insides:
@@ -158,11 +153,42 @@ class Insides:
         return np.asarray(self.members[starts + (self.place[nodes] - starts + shift) % sizes])
 
 
+class Strangers:
+    """Draws for a node others of its fragment that are not its known neighbours.
+
+    Attributes
+    ----------
+    counts : int64 array, shape (n_nodes,)
+        How many each node has; 0 for nodes without a fragment.
+    """
+
+    def __init__(self, graph: FragmentedGraph) -> None:
+        insides, edges = Insides(graph.fragment), graph.edges
+        members, place, starts = insides.members, insides.place, insides.starts
+        # Every node with its neighbours and itself, in the order of their places.
+        node = np.concatenate([edges[:, 0], edges[:, 1], members])
+        near = place[np.concatenate([edges[:, 1], edges[:, 0], members])]
+        order = np.lexsort((near, node))
+        node, near = node[order], near[order]
+        taken = np.bincount(node, minlength=graph.n_nodes)
+        self.counts = np.where(graph.fragment >= 0, insides.sizes - taken, 0)
+        self._members, self._starts, self._ptr = members, starts, pointer(taken)
+        # How many strangers stand before each of them, as one increasing list of all nodes.
+        self._n = graph.n_nodes
+        self._before = node * self._n + near - starts[node] - (np.arange(len(node)) - self._ptr[node])
+
+    def draw(self, nodes: Ints, rng: np.random.Generator) -> Ints:
+        """Draw one for each of the given nodes, all of which must have some."""
+        number = (rng.random(len(nodes)) * self.counts[nodes]).astype(np.int64)
+        passed = np.searchsorted(self._before, nodes * self._n + number, side="right") - self._ptr[nodes]
+        return np.asarray(self._members[self._starts[nodes] + number + passed])
+
+
 def pairs_inside(graph: FragmentedGraph, count: int, rng: np.random.Generator) -> Ints:
     """Draw distinct pairs inside fragments that are not known edges, uniformly; fewer where there are fewer."""
     n = graph.n_nodes
     insides = Insides(graph.fragment)
-    known = np.sort(graph.edges[:, 0] * n + graph.edges[:, 1])
+    known = graph.edges[:, 0] * n + graph.edges[:, 1]
     count = min(count, insides.n_pairs - len(known))
     if count <= 0:
         return np.empty((0, 2), np.int64)
@@ -212,28 +238,20 @@ def pairs_between(
         pairs = rng.choice(nodes, (size, 2))
         return np.asarray(pairs[fragment[pairs[:, 0]] != fragment[pairs[:, 1]]])
 
-    return draw_until(draw, count, np.sort(taken), n_nodes)
+    return draw_until(draw, count, taken, n_nodes)
 
 
 def draw_until(draw: Callable[[int], Ints], count: int, taken: Ints, n_nodes: int) -> Ints:
-    """Draw pairs until `count` distinct ones are found that are not taken (sorted keys); ordered by pair."""
+    """Draw pairs until `count` distinct ones are found whose keys, u * n_nodes + w, are not taken; sorted."""
     found = np.empty(0, np.int64)
     while len(found) < count:
         pairs = draw(2 * (count - len(found)) + 1024)
         keys = pairs.min(axis=1) * n_nodes + pairs.max(axis=1)
-        fresh = np.setdiff1d(keys, np.concatenate([taken, found]))
+        keys = np.concatenate([found, keys[~np.isin(keys, taken)]])
         # Cut in the order drawn, not by number: small numbers must not be preferred.
-        order = np.unique(keys, return_index=True)[1]
-        fresh = keys[np.sort(order[np.isin(keys[order], fresh)])]
-        found = np.concatenate([found, fresh[: count - len(found)]])
+        found = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
     found = np.sort(found)
     return np.stack([found // n_nodes, found % n_nodes], axis=1)
-
-
-def dense_rows(features: Matrix, nodes: Ints) -> npt.NDArray[np.float32]:
-    """Take some nodes' features, dense."""
-    rows = features[nodes]
-    return np.array(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float32)
 
 
 def cosines(points: Matrix, pairs: Ints) -> Floats:
@@ -245,5 +263,5 @@ def cosines(points: Matrix, pairs: Ints) -> Floats:
         dots, lengths = (one * two).sum(axis=1), [np.sqrt((x * x).sum(axis=1)) for x in (one, two)]
     norm = np.asarray(lengths[0] * lengths[1], dtype=float)
     out: Floats = np.zeros(len(pairs))
-    np.divide(np.asarray(dots, dtype=float), norm, out=out, where=norm > 0)
+    np.divide(np.asarray(dots, dtype=float), norm, out=out, where=norm != 0)
     return out

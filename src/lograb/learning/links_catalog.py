@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from lograb.errors import LograbError, unknown_name
-from lograb.learning.links import FragmentedGraph, Progress, ignore
+from lograb.learning.links import FragmentedGraph
 from lograb.learning.links_settings import (
     CosineSettings,
     LightGcnSettings,
@@ -18,7 +18,9 @@ from lograb.learning.links_settings import (
     NoSettings,
     SealSettings,
 )
+from lograb.learning.progress import Progress, ignore
 from lograb.learning.randomness import require_torch
+from lograb.learning.settings import Settings
 from lograb.spec import first_problem
 from lograb.types import Floats, Ints
 
@@ -36,18 +38,29 @@ class LinkMethod:
     settings : the class of its settings
     description : str
     sees : tuple of str
-        What it looks at, all of it inside fragments: edges, patches (who shares one), features, coordinates,
-        labels.
+        What it looks at, all of it inside fragments: edges, patches (who shares one), centres, features,
+        coordinates, labels.
     trivial : bool
         Whether it belongs to the floor: it learns nothing.
     """
 
     name: str
     where: str
-    settings: type[BaseModel]
+    settings: type[Settings]
     description: str
     sees: tuple[str, ...]
     trivial: bool = False
+
+    def choose(self, settings: dict[str, Any] | None) -> Settings:
+        """Put given settings in the place of the default ones; checks them, and that torch is there if needed."""
+        try:
+            chosen = self.settings(**(settings or {}))
+        except ValidationError as error:
+            known = ", ".join(self.settings.model_fields) or "none"
+            raise LograbError(f"{self.name}: {first_problem(error)}. Settings: {known}") from None
+        if not self.trivial:
+            require_torch(f"the link method '{self.name}'")
+        return chosen
 
     def score(
         self,
@@ -58,16 +71,14 @@ class LinkMethod:
         progress: Progress = ignore,
     ) -> Floats:
         """Score pairs; larger means likelier. `settings` overrides some defaults by name."""
-        if not self.trivial:
-            require_torch(f"the link method '{self.name}'")
-        try:
-            chosen = self.settings(**(settings or {}))
-        except ValidationError as error:
-            known = ", ".join(self.settings.model_fields) or "none"
-            raise LograbError(f"{self.name}: {first_problem(error)}. Settings: {known}") from None
+        chosen = self.choose(settings)
         module, _, function = self.where.partition(":")
         run = getattr(import_module(f"lograb.learning.{module}"), function)
         scores: Floats = run(graph, pairs, rng, chosen, progress)
+        wrong = len(scores) - np.count_nonzero(np.isfinite(scores))
+        if wrong:
+            raise LograbError(f"{self.name}: {wrong:,} of {len(scores):,} scores are not finite; look for such "
+                              "features, or try a smaller learning rate")  # fmt: skip
         return scores
 
 
@@ -79,7 +90,8 @@ LINKS = {
         LinkMethod("degree", "similarity:degree_product", NoSettings,
                    "product of both nodes' known degrees", ("edges",), True),
         LinkMethod("membership", "similarity:membership", NoSettings,
-                   "patches shared, and that no edge between fragments touches a centre", ("patches",), True),
+                   "patches shared, and that no edge between fragments touches a centre",
+                   ("patches", "centres"), True),
         LinkMethod("cosine", "similarity:cosine", CosineSettings,
                    "cosine of GraphSAGE representations from Task 2, averaged over patches",
                    ("edges", "features", "coordinates", "labels")),

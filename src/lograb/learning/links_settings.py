@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, field_validator
+
+from lograb.learning.catalog import find_model
+from lograb.learning.settings import Settings
 
 
-class NoSettings(BaseModel):
+class NoSettings(Settings):
     """For methods that have nothing to set."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-
-class CosineSettings(BaseModel):
+class CosineSettings(Settings):
     """Settings of `cosine`: the model of Task 2 whose representations are compared, and its most epochs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = "sage"
     epochs: int = Field(default=100, ge=1)
 
+    @field_validator("model")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        return find_model(name).name
 
-class SealSettings(BaseModel):
+
+class SealSettings(Settings):
     """Settings of SEAL. Those marked * are not named in the paper; the default is ours or SEAL's own.
 
     Attributes
@@ -35,8 +39,6 @@ class SealSettings(BaseModel):
     max_edges : * most known edges that are learned from, drawn; None for all.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     hops: int = Field(default=1, ge=1)
     epochs: int = Field(default=20, ge=1)
     learning_rate: float = Field(default=0.001, gt=0)
@@ -50,7 +52,7 @@ class SealSettings(BaseModel):
     max_edges: int | None = Field(default=10_000, ge=1)
 
 
-class NeoGnnSettings(BaseModel):
+class NeoGnnSettings(Settings):
     """Settings of Neo-GNN; the paper names none. Those of its authors where they have them.
 
     Attributes
@@ -60,9 +62,10 @@ class NeoGnnSettings(BaseModel):
     edge_width, node_width, overlap_width : hidden widths of f_edge, f_node and g.
     epochs, learning_rate, batch_size : of Adam; a batch holds so many pairs.
     features : whether to use the node features; learned vectors take their place otherwise.
+    message_share : share of the known edges, drawn, that are the graph while training; the others are learned
+        from, and all are the graph when answering. With 1, as published, all edges are both, so every edge that
+        is learned from is in the graph too, which no question's is.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     hidden: int = Field(default=256, ge=1)
     layers: int = Field(default=3, ge=2)
@@ -76,9 +79,10 @@ class NeoGnnSettings(BaseModel):
     learning_rate: float = Field(default=0.001, gt=0)
     batch_size: int = Field(default=1024, ge=1)
     features: bool = True
+    message_share: float = Field(default=1.0, gt=0, le=1)
 
 
-class LightGcnSettings(BaseModel):
+class LightGcnSettings(Settings):
     """Settings of LightGCN; the paper names none, these are ours.
 
     Attributes
@@ -88,8 +92,6 @@ class LightGcnSettings(BaseModel):
     epochs, learning_rate : of Adam; an epoch is one step on all edges.
     decay : weight of the vectors' squared lengths in the loss.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     width: int = Field(default=64, ge=1)
     layers: int = Field(default=3, ge=1)

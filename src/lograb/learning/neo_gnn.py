@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lograb.learning.links import FragmentedGraph, Progress, training_pairs
+from lograb.learning.links import FragmentedGraph, draw_edges, symmetric, training_pairs
 from lograb.learning.links_settings import NeoGnnSettings
+from lograb.learning.progress import Progress
 from lograb.learning.randomness import pick_device, seeded
 from lograb.learning.sparse import propagation_matrix, sparse_product, to_torch
 from lograb.types import Bools, Floats, Ints, Matrix
@@ -28,11 +29,15 @@ def neo_gnn(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: NeoGnnSettings, progress: Progress
 ) -> Floats:
     """Train on pairs inside fragments and score the given ones."""
-    known, true = training_pairs(graph, rng)
+    adjacency, learned = graph.adjacency, None
+    if settings.message_share < 1:
+        shown = draw_edges(graph, int(settings.message_share * len(graph.edges)), rng)
+        adjacency, learned = symmetric(graph.edges[shown], graph.n_nodes), ~shown
+    known, true = training_pairs(graph, rng, learned)
     device = pick_device()
     with seeded(rng):
         features = graph.patches.features if settings.features else None
-        network = NeoGnn(graph.adjacency, features, settings, device).to(device)
+        network = NeoGnn(adjacency, features, settings, device).to(device)
         optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
         for epoch in range(settings.epochs):
             progress("Neo-GNN: training", epoch, settings.epochs)
@@ -41,11 +46,15 @@ def neo_gnn(
             for start in range(0, len(order), settings.batch_size):
                 which = order[start : start + settings.batch_size]
                 optimizer.zero_grad()
-                loss = _loss(network(known[which]), true[which], device)
+                answers = network(known[which])
+                if not answers[0].isfinite().all():
+                    return np.full(len(pairs), np.nan)  # which the caller reports
+                loss = _loss(answers, true[which], device)
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(network.parameters(), 1.0)
                 optimizer.step()
         network.eval()
+        network.look_at(graph.adjacency)
         with torch.no_grad():
             parts = [pairs[i : i + settings.batch_size] for i in range(0, len(pairs), settings.batch_size)]
             scores = [network(part)[0].cpu().numpy() for part in parts]
@@ -73,20 +82,18 @@ def _scalar_perceptron(width: int) -> nn.Sequential:
 
 
 class NeoGnn(nn.Module):
-    """Both parts and their mixture, for one graph."""
+    """Both parts and their mixture, for one graph at a time."""
 
     def __init__(
         self, adjacency: sp.csr_array, features: Matrix | None, settings: NeoGnnSettings, device: torch.device
     ) -> None:
         super().__init__()
-        self.near = neighbourhoods(adjacency, settings.power, settings.beta)
         self.device, self.dropout = device, settings.dropout
-        self.weights = torch.from_numpy(self.near.data).float()[:, None].to(device)
-        self.targets = torch.from_numpy(self.near.indices.astype(np.int64)).to(device)
+        self.power, self.beta = settings.power, settings.beta
+        self.look_at(adjacency)
         self.f_edge = _scalar_perceptron(settings.edge_width)
         self.f_node = _scalar_perceptron(settings.node_width)
         self.g = _scalar_perceptron(settings.overlap_width)
-        self.propagation = to_torch(propagation_matrix(adjacency), device)
         self.features: tuple[Tensor, Tensor] | None = None
         self.vectors: nn.Parameter | None = None
         if features is None:
@@ -103,6 +110,13 @@ class NeoGnn(nn.Module):
             + [nn.Linear(settings.hidden, 1)]
         )
         self.mixture = nn.Parameter(torch.zeros(2))
+
+    def look_at(self, adjacency: sp.csr_array) -> None:
+        """Take another graph of the same nodes; what was learned stays."""
+        self.near = neighbourhoods(adjacency, self.power, self.beta)
+        self.weights = torch.from_numpy(self.near.data).float()[:, None].to(self.device)
+        self.targets = torch.from_numpy(self.near.indices.astype(np.int64)).to(self.device)
+        self.propagation = to_torch(propagation_matrix(adjacency), self.device)
 
     def forward(self, pairs: Ints) -> tuple[Tensor, Tensor, Tensor]:
         """Give the probabilities of pairs: mixture, structure, features, shape (m,) each."""

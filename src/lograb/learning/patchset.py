@@ -116,6 +116,20 @@ class PatchSet:
             raise LograbError(f"'{self.name}' has no node labels: node classification needs some")
         return self.labels
 
+    def require_features(self, what: str) -> Matrix:
+        """Give the node features, or say who needs some."""
+        if self.features is None or not self.n_features:
+            raise LograbError(f"'{self.name}' has no node features: {what} needs some")
+        return self.features
+
+
+def dense_rows(features: Matrix | None, nodes: Ints) -> Singles:
+    """Take some nodes' features, dense; no columns where there are no features."""
+    if features is None:
+        return np.zeros((len(nodes), 0), dtype=np.float32)
+    rows = features[nodes]
+    return np.array(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float32)
+
 
 def patch_set(instance: Instance) -> PatchSet:
     """Lay the patches of all graphs of an instance out flat; they must come with their edges (§4.4.2)."""

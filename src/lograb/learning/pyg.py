@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from lograb.errors import MissingExtraError
+from lograb.learning.patchset import dense_rows, patch_set
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -24,7 +25,7 @@ def to_pyg(instance: Instance) -> list[Data]:
     ``spectral`` : float (q, k), the noisy embedding, zero columns beyond the patch's rank
     ``eigenvalues`` : float (1, k), NaN beyond the rank; absent when withheld
     ``edge_index`` : int (2, n_edges), the patch's own edges in both directions
-    ``y`` : node labels, where the graph has them
+    ``y`` : node labels, where the graph has them: int (q,), or bool (q, n_classes) where a node may have several
     ``n_id`` : int (q,), node ids in the whole graph
     ``centre`` : int, position of the centre inside the patch, where the strategy has one
     ``graph`` : int, number of the graph in the instance
@@ -41,37 +42,25 @@ def _patches(number: int, instance: Instance) -> list[Data]:
     import torch
     from torch_geometric.data import Data
 
-    seen, labels, features = instance.observations, instance.labels, instance.features
-    edge_ptr, ends = instance.patch_edges
-    k = instance.spec.k
+    seen, found = instance.observations, patch_set(instance)
     listed = []
-    for i in range(seen.n_patches):
-        nodes, rank = seen.members(i), seen.ranks[i]
-        spectral = np.zeros((len(nodes), k), dtype=np.float32)
-        spectral[:, :rank] = seen.block(i)
-        pairs = ends[edge_ptr[i] : edge_ptr[i + 1]]
+    for i, (start, end) in enumerate(pairwise(found.ptr)):
+        nodes = found.nodes[start:end]
+        pairs = found.edges[found.edge_ptr[i] : found.edge_ptr[i + 1]]
         data = Data(
-            x=torch.from_numpy(_rows(features, nodes)),
+            x=torch.from_numpy(dense_rows(found.features, nodes)),
             edge_index=torch.from_numpy(np.concatenate([pairs, pairs[:, ::-1]]).T.copy()),
             n_id=torch.from_numpy(nodes.copy()),
-            spectral=torch.from_numpy(spectral),
+            spectral=torch.from_numpy(found.spectral[start:end].copy()),
             graph=number,
         )
         if seen.values is not None:
-            values = np.full((1, k), np.nan, dtype=np.float32)
-            values[0, :rank] = seen.spectrum(i)
+            values = np.full((1, found.spectral.shape[1]), np.nan, dtype=np.float32)
+            values[0, : seen.ranks[i]] = seen.spectrum(i)
             data.eigenvalues = torch.from_numpy(values)
-        if labels is not None:
-            data.y = torch.from_numpy(np.array(labels[nodes]))
-        if seen.centres is not None:
-            data.centre = int(np.searchsorted(nodes, seen.centres[i]))
+        if found.labels is not None:
+            data.y = torch.from_numpy(found.labels[nodes])
+        if found.centres is not None:
+            data.centre = int(found.centres[i] - start)
         listed.append(data)
     return listed
-
-
-def _rows(features: Any, nodes: Any) -> Any:
-    """Take some nodes' features as a dense float32 array."""
-    if features is None:
-        return np.zeros((len(nodes), 0), dtype=np.float32)
-    rows = features[nodes]
-    return np.array(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float32)

@@ -18,8 +18,10 @@ from torch.nn import functional
 from torch_geometric.nn.aggr import SortAggregation
 
 from lograb.learning.drnl import Enclosing, enclosing_subgraph
-from lograb.learning.links import FragmentedGraph, Progress, dense_rows, training_pairs
+from lograb.learning.links import FragmentedGraph, draw_edges, training_pairs
 from lograb.learning.links_settings import SealSettings
+from lograb.learning.patchset import dense_rows
+from lograb.learning.progress import Progress
 from lograb.learning.randomness import pick_device, seeded
 from lograb.learning.sparse import compressed_rows, sparse_product
 from lograb.ragged import pointer
@@ -33,8 +35,9 @@ def seal(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: SealSettings, progress: Progress
 ) -> Floats:
     """Train on pairs inside fragments and score the given ones."""
-    known, true = training_pairs(graph, rng, settings.max_edges)
-    features = graph.require_features("SEAL with features=true") if settings.features else None
+    most = len(graph.edges) if settings.max_edges is None else settings.max_edges
+    known, true = training_pairs(graph, rng, draw_edges(graph, most, rng))
+    features = graph.patches.require_features("SEAL with features=true") if settings.features else None
 
     def cut(which: Ints) -> list[Enclosing]:
         whole, hops, most = graph.co_occurrence, settings.hops, settings.max_nodes_per_hop

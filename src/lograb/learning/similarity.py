@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lograb.learning.links import FragmentedGraph, Progress, cosines
+from lograb.learning.links import FragmentedGraph, cosines
 from lograb.learning.links_settings import CosineSettings, NoSettings
+from lograb.learning.progress import Progress
 from lograb.types import Floats, Ints
 
 
@@ -35,7 +36,7 @@ def feature_similarity(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: NoSettings, progress: Progress
 ) -> Floats:
     """Compare both nodes' features by cosine."""
-    return cosines(graph.require_features("their similarity"), pairs)
+    return cosines(graph.patches.require_features("their similarity"), pairs)
 
 
 def degree_product(

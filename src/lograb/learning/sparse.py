@@ -1,4 +1,8 @@
-"""Sparse matrices in torch: products whose gradients never make a transpose."""
+"""Sparse matrices in torch: products whose gradients never make a transpose.
+
+The autoencoders, SEAL and Neo-GNN are convolutions written with these products, not PyG's layers: theirs go edge
+by edge, and torch's own sparse product transposes its matrix at every backward pass. Here the transpose is given.
+"""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from lograb.learning.batches import Batch, Batches
 from lograb.learning.catalog import Model
 from lograb.learning.models.classifier import Classifier
 from lograb.learning.patchset import PatchSet, Singles
+from lograb.learning.progress import Progress, ignore
 from lograb.learning.randomness import pick_device, seeded
 from lograb.learning.settings import TrainingSettings
 from lograb.learning.splits import Split
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Trained", "TrainingSettings", "average_over_patches", "inference_milliseconds", "node_embeddings",
            "patch_embeddings", "patches_with", "predict", "train"]  # fmt: skip
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, the epochs done so far and how many there can be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ def train(
     rng: np.random.Generator,
     training: TrainingSettings | None = None,
     settings: dict[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Trained:
     """Train one model on the training rows, stop by the validation rows; test rows' labels are not used.
 
@@ -90,6 +88,8 @@ def train(
     progress : callable, optional
     """
     training = training or TrainingSettings()
+    if model.trivial:
+        patches.require_features(model.name)
     batches = Batches(patches, pick_device())
     start = time.perf_counter()
     with seeded(rng):
@@ -102,8 +102,7 @@ def train(
         best, kept = -1.0, copy.deepcopy(network.state_dict())
         best_epoch = 0
         for epoch in range(1, training.epochs + 1):
-            if progress is not None:
-                progress(f"training {model.name}", epoch - 1, training.epochs)
+            progress(f"training {model.name}", epoch - 1, training.epochs)
             losses.append(_one_epoch(network, optimizer, batches, split.train, training.batch_size, rng))
             valid_f1.append(_score(network, batches, split.valid))
             if valid_f1[-1] > best:

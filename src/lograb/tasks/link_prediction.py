@@ -10,17 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from lograb.errors import LograbError
+from lograb.errors import unknown_name
 from lograb.instance import Instance
-from lograb.learning.links import Progress, ignore
 from lograb.learning.links_catalog import LINKS, find_link_method
+from lograb.learning.progress import Progress, ignore
 from lograb.metrics.intervals import auroc_interval
 from lograb.metrics.ranking import Ranking
 from lograb.tasks.fragments import Halo, Negatives, Questions, ask
+from lograb.tasks.node_classification import check_counts
 from lograb.types import Floats, Ints
 
 
@@ -80,29 +81,37 @@ def predict_links(
     dict
         With ``status`` "ok", or "not applicable" and its ``reason``; then all scores are None.
     """
-    find_link_method(method)
-    if repeats < 1:
-        raise LograbError(f"repeats must be at least 1, got {repeats}")
+    check_counts(repeats, seed)
+    check_choices(method, settings, halo, negatives)
     questions = ask(instance, halo)
     told: dict[str, Any] = {"method": method, "seed": seed, "repeats": repeats, "halo": halo,
                             "negatives_from": negatives, **describe(questions)}  # fmt: skip
-    if questions.reason is not None:
-        return told | {"status": "not applicable", "reason": questions.reason} | summarise([]) | floors({})
+    reason = questions.reason
+    if reason is None and not len(questions.negatives(np.random.default_rng(seed), negatives)):
+        reason = "every pair between fragments is an edge: there is nothing to tell them from"
+    if reason is not None:
+        nothing = summarise([]) | floors({}) | {"seconds": 0.0}
+        return told | {"status": "not applicable", "reason": reason} | nothing
     start = time.perf_counter()
     runs = run_method(questions, method, repeats, seed, settings, negatives, progress)
     seconds = time.perf_counter() - start
-    if not sum(len(run.negatives) for run in runs):
-        reason = "every pair between fragments is an edge: there is nothing to tell them from"
-        return told | {"status": "not applicable", "reason": reason} | summarise([]) | floors({})
     trivial = {
         name: run_method(questions, name, repeats, seed, None, negatives) for name in trivial_methods(questions)
     }
     return told | {"status": "ok", "reason": None} | summarise(runs) | floors(trivial) | {"seconds": seconds}
 
 
+def check_choices(method: str, settings: dict[str, Any] | None, halo: str, negatives: str) -> None:
+    """Check names, settings and that torch is there where it is needed, before any work."""
+    find_link_method(method).choose(settings)
+    for kind, given, choices in (("halo", halo, Halo), ("kind of negatives", negatives, Negatives)):
+        if given not in get_args(choices):
+            raise unknown_name(kind, given, get_args(choices))
+
+
 def trivial_methods(questions: Questions) -> list[str]:
     """Name the methods that learn nothing and have what they need."""
-    features = questions.known.patches.features is not None
+    features = questions.known.patches.n_features
     return [name for name, item in LINKS.items() if item.trivial and (features or name != "features")]
 
 

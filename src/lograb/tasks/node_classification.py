@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from lograb.instance import Instance
 from lograb.learning.catalog import MODELS, Model, find_model
 from lograb.learning.encodings import encode
 from lograb.learning.patchset import PatchSet, patch_set
+from lograb.learning.progress import Progress, ignore
 from lograb.learning.randomness import require_torch
 from lograb.learning.settings import TrainingSettings
 from lograb.learning.splits import SPLITS, Split, make_split, seen_share, unseen_rows
@@ -35,7 +35,6 @@ from lograb.metrics.classification import choose_labels, f1_scores
 from lograb.spec import first_problem
 from lograb.types import Bools
 
-Progress = Callable[[str, int, int | None], None]
 Floors = dict[str, dict[str, Any]]
 
 
@@ -47,7 +46,7 @@ def classify(
     seed: int = 0,
     repeats: int = 1,
     settings: dict[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> dict[str, Any]:
     """Train a model on an instance and score it, JSON-ready.
 
@@ -68,8 +67,7 @@ def classify(
         Of the training (`TrainingSettings`) or of the model, by name.
     progress : callable, optional
     """
-    if repeats < 1:
-        raise LograbError(f"repeats must be at least 1, got {repeats}")
+    check_counts(repeats, seed)
     model, training, special = check_choices(name, split, settings)
     require_torch("lograb classify")
     patches = patch_set(instance)
@@ -78,10 +76,17 @@ def classify(
     for number in range(repeats):
         streams = run_streams(seed, number)
         division = make_split(patches, split, streams["split"])
-        floors = score_floors(patches, division, streams["floor"], training, progress)
         run = score_model(patches, division, model, streams, training, special, progress)
+        floors = score_floors(patches, division, streams["floor"], training, progress)
         runs.append(run | describe_split(patches, division) | _floor(floors))
     return {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
+
+
+def check_counts(repeats: int, seed: int) -> None:
+    """Refuse what cannot be counted or drawn by."""
+    for name, value, least in (("repeats", repeats, 1), ("seed", seed, 0)):
+        if value < least:
+            raise LograbError(f"{name} must be at least {least}, got {value}")
 
 
 def check_choices(
@@ -116,7 +121,7 @@ def score_model(
     streams: dict[str, np.random.Generator],
     training: TrainingSettings | None = None,
     settings: dict[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> dict[str, Any]:
     """Train one model and score it on the test rows."""
     from lograb.learning.models.classifier import count_parameters
@@ -176,7 +181,7 @@ def score_floors(
     split: Split,
     rng: np.random.Generator,
     training: TrainingSettings | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Floors:
     """Score what needs no skill: ``majority``, ``memory``, and where there are features ``mlp``."""
     labels = patches.require_labels()

@@ -43,11 +43,6 @@ class Attention(Classifier):
             x = norm(x + functional.dropout(mixed, self.dropout, self.training))
         return x
 
-    def classify(self, embedded: Tensor, batch: Batch) -> Tensor:
-        """Map onto the classes."""
-        scores: Tensor = self.output_layer(embedded)
-        return scores
-
 
 def _attend_to_all(attention: nn.Module, blocks: list[Block], padded: Tensor, number: int) -> Tensor:
     mask = ~blocks[number].present

@@ -16,17 +16,21 @@ class Classifier(nn.Module):
     ----------
     width : int
         Width of the embeddings.
+    output_layer : Module
+        From embeddings to class scores.
     """
 
     width: int
+    output_layer: nn.Module
 
     @abstractmethod
     def embed(self, batch: Batch) -> Tensor:
         """Represent every row before it is classified, shape (n, width)."""
 
-    @abstractmethod
     def classify(self, embedded: Tensor, batch: Batch) -> Tensor:
         """Turn embeddings into class scores (logits), shape (n, n_outputs)."""
+        scores: Tensor = self.output_layer(embedded)
+        return scores
 
     def forward(self, batch: Batch) -> Tensor:
         """Score the classes of every row, shape (n, n_outputs)."""

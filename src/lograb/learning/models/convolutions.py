@@ -127,8 +127,6 @@ class Gin(Convolutions):
     @staticmethod
     def make_layer(n_in: int, n_out: int, *, last: bool, perceptron: str = "first", **special: Any) -> Any:
         """Make one convolution."""
-        if perceptron not in ("first", "last"):
-            raise ValueError(f"perceptron must be 'first' or 'last', got '{perceptron}'")
         if last == (perceptron == "first"):
             return GINConv(nn.Linear(n_in, n_out), train_eps=True)
         width = n_in if last else n_out

@@ -34,11 +34,6 @@ class Gps(Classifier):
             x = layer(x, batch.edge_index, batch.patch)
         return x
 
-    def classify(self, embedded: Tensor, batch: Batch) -> Tensor:
-        """Map onto the classes."""
-        scores: Tensor = self.output_layer(embedded)
-        return scores
-
 
 class GpsLapPE(Gps):
     """GraphGPS with Laplacian eigenvectors as positions."""

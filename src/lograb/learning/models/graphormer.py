@@ -10,14 +10,12 @@ has no use where nodes are classified, and is left out. Both biases are shared b
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from lograb.learning.batches import Batch
-from lograb.learning.blocks import NO_PATH, Block, attend
+from lograb.learning.blocks import NO_PATH, Block, attend, attention_weights, by_head
 from lograb.learning.models.classifier import Classifier
 
 
@@ -74,14 +72,9 @@ class GraphormerLayer(nn.Module):
         -------
         float (b, s, width)
         """
-        b, s, width = padded.shape
-        queries, keys, values = (
-            part(padded).reshape(b, s, self.heads, width // self.heads).transpose(1, 2)
-            for part in (self.query, self.key, self.value)
-        )
-        scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[3]) + bias
-        weights = scores.masked_fill(~present[:, None, None, :], -1e9).softmax(dim=3)
+        weights = attention_weights(self.query(padded), self.key(padded), self.heads, present[:, None, :], bias)
         weights = functional.dropout(weights, self.dropout, self.training)
+        values = by_head(self.value(padded), self.heads)
         mixed: Tensor = self.output((weights @ values).transpose(1, 2).flatten(2))
         return mixed
 
@@ -135,8 +128,3 @@ class Graphormer(Classifier):
             x = layer(x, batch.blocks, biases)
         embedded: Tensor = self.last_norm(x)
         return embedded
-
-    def classify(self, embedded: Tensor, batch: Batch) -> Tensor:
-        """Map onto the classes."""
-        scores: Tensor = self.output_layer(embedded)
-        return scores

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
+from lograb.errors import LograbError
 from lograb.learning.batches import Batch
 from lograb.learning.encodings import N_EIGENVECTORS, N_STEPS
 
 ENCODING_WIDTH = 16
 
 
-def flip_signs(batch: Batch) -> Tensor:
-    """Give the Laplacian eigenvectors (n, m) every column of every patch a random sign."""
+def flip_signs(batch: Batch) -> Batch:
+    """Give every eigenvector of every patch a random sign: it and its negative say the same."""
     vectors = batch.row_encodings["laplacian"]
     signs = torch.randint(0, 2, (batch.n_patches, vectors.shape[1]), device=vectors.device) * 2 - 1
-    return vectors * signs[batch.patch]
+    return replace(batch, row_encodings=batch.row_encodings | {"laplacian": vectors * signs[batch.patch]})
 
 
 class LaplacianEncoder(nn.Module):
-    """Laplacian positional encoding (LapPE): a linear map of the lowest eigenvectors.
-
-    An eigenvector and its negative say the same; in training the signs are drawn anew every time.
-    """
+    """Laplacian positional encoding (LapPE): a linear map of the lowest eigenvectors."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -30,8 +30,7 @@ class LaplacianEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Encode every row, shape (n, width)."""
-        vectors = flip_signs(batch) if self.training else batch.row_encodings["laplacian"]
-        encoded: Tensor = self.linear(vectors.nan_to_num(0.0))
+        encoded: Tensor = self.linear(batch.row_encodings["laplacian"].nan_to_num(0.0))
         return encoded
 
 
@@ -70,7 +69,7 @@ class LearnedPositions(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Encode every row, shape (n, width)."""
-        vectors = flip_signs(batch) if self.training else batch.row_encodings["laplacian"]
+        vectors = batch.row_encodings["laplacian"]
         values = batch.patch_encodings["eigenvalues"][batch.patch]
         missing = vectors.isnan()
         tokens = self.token(torch.stack([values, vectors], dim=2).nan_to_num(0.0))
@@ -81,19 +80,26 @@ class LearnedPositions(nn.Module):
 class InputLayer(nn.Module):
     """A linear map of features and coordinates, with the columns of any encoders beside it.
 
+    In training the signs of Laplacian eigenvectors are drawn anew every time, the same for all encoders.
+
     Parameters
     ----------
     n_inputs : int
     hidden : int
-        Width of the result; the encoders' columns are part of it.
+        Width of the result; the encoders' columns are part of it, and must leave some.
     encoders : list of (encoder, its width)
     """
 
     def __init__(self, n_inputs: int, hidden: int, encoders: list[tuple[nn.Module, int]]) -> None:
         super().__init__()
-        self.linear = nn.Linear(n_inputs, hidden - sum(width for _, width in encoders))
+        taken = sum(width for _, width in encoders)
+        if taken >= hidden:
+            raise LograbError(f"hidden must be larger than the {taken} columns of the encodings, got {hidden}")
+        self.linear = nn.Linear(n_inputs, hidden - taken)
         self.encoders = nn.ModuleList(encoder for encoder, _ in encoders)
 
     def forward(self, batch: Batch) -> Tensor:
         """Embed every row, shape (n, hidden)."""
+        if self.training and "laplacian" in batch.row_encodings:
+            batch = flip_signs(batch)
         return torch.cat([self.linear(batch.inputs), *(encoder(batch) for encoder in self.encoders)], dim=1)

@@ -8,15 +8,13 @@ softmax runs over real neighbours and over virtual ones apart, and the results a
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import BatchNorm
 
 from lograb.learning.batches import Batch
-from lograb.learning.blocks import PADDING, Block, attend
+from lograb.learning.blocks import PADDING, Block, attend, attention_weights, by_head
 from lograb.learning.models.classifier import Classifier
 from lograb.learning.models.positions import (
     ENCODING_WIDTH,
@@ -70,21 +68,9 @@ class RealVirtualAttention(nn.Module):
         for kind, (mask, share) in enumerate(zip((real, virtual), shares)):
             # One edge embedding per kind: e_ij can be taken into the queries.
             queries = self.query[kind](padded) * self.edge[kind](edges[kind])
-            weights = share * self._softmax(queries, self.key[kind](padded), mask) + weights
-        mixed = weights @ self._by_head(self.value(padded))
+            weights = share * attention_weights(queries, self.key[kind](padded), self.heads, mask) + weights
+        mixed = weights @ by_head(self.value(padded), self.heads)
         return mixed.transpose(1, 2).flatten(2)
-
-    def _by_head(self, values: Tensor) -> Tensor:
-        """Split (b, s, width) into (b, heads, s, width / heads)."""
-        b, s, width = values.shape
-        return values.reshape(b, s, self.heads, width // self.heads).transpose(1, 2)
-
-    def _softmax(self, queries: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
-        """Give attention weights (b, heads, s, s); zero off the mask, and where a row has no partner."""
-        queries, keys = self._by_head(queries), self._by_head(keys)
-        scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[3])
-        allowed = mask[:, None]
-        return scores.masked_fill(~allowed, -1e9).softmax(dim=3) * allowed
 
 
 class SanLayer(nn.Module):
@@ -152,11 +138,6 @@ class San(Classifier):
         for layer in self.layers:
             x = layer(x, batch.blocks, self.edges)
         return x
-
-    def classify(self, embedded: Tensor, batch: Batch) -> Tensor:
-        """Map onto the classes."""
-        scores: Tensor = self.output_layer(embedded)
-        return scores
 
 
 class SanLapPE(San):

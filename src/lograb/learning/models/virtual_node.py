@@ -42,11 +42,6 @@ class GinVirtualNode(Classifier):
             x = functional.dropout(x, self.dropout, self.training)
         return x
 
-    def classify(self, embedded: Tensor, batch: Batch) -> Tensor:
-        """Map onto the classes."""
-        scores: Tensor = self.output_layer(embedded)
-        return scores
-
 
 def _perceptron(hidden: int, *, last: bool = False) -> nn.Module:
     """Make two linear maps with batch norm between them; where it is the `last` word, ReLU follows."""
