@@ -29,6 +29,7 @@ ZERO = 1e-6
 TYPICAL_RATIO = 2.0
 """Volume over that of a tree on the same nodes, where no patch tells. Too large costs little; too small would have
 edges read less than 1, and then be missed."""
+SMALL = 30.0
 FINE = 60
 LIKELY = 0.3
 MAX_PRECISION = 10.0
@@ -43,11 +44,13 @@ class Degrees:
     ----------
     mean, variance : of the degree of each member
     volume : sum of the degrees in its component
+    gain : how far the mean would follow if one more neighbour were counted, 0 to 1
     """
 
     mean: Floats
     variance: Floats
     volume: Floats
+    gain: Floats
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ def volumes(batch: Batch, first: Leading, centre: Ints | None, ratio: float) -> 
     """
     sizes = first.sizes
     least, most = 2.0 * (sizes - 1), sizes * (sizes - 1)
-    found = np.minimum(least * ratio, most)
+    found = np.minimum(least * (1.0 + (ratio - 1.0) * np.clip((sizes - 2.0) / SMALL, 0.0, 1.0)), most)
     readable = np.isfinite(first.variance).all()
     if readable and first.together is None and not batch.truncated and batch.size >= 4:
         found = 1.5 / np.maximum(_inverse_volume(batch, first)[:, None] + 0.5 / found, 1e-9)
@@ -253,7 +256,9 @@ def infer_degrees(
     weight = np.exp(weight - weight.max(axis=2, keepdims=True))
     weight /= weight.sum(axis=2, keepdims=True)
     mean = weight @ grid
-    return Degrees(mean, np.maximum(weight @ grid**2 - mean**2, 0.0), volume)
+    variance = np.maximum(weight @ grid**2 - mean**2, 0.0)
+    gain = np.zeros(mean.shape) if doubt is None else np.minimum(variance / doubt, 1.0)
+    return Degrees(mean, variance, volume, gain)
 
 
 def count_degrees(

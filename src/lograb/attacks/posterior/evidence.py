@@ -102,7 +102,7 @@ def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools)
     score, information, table = _inside(batch, inner, tau, second)
     shared = np.zeros(())
     if batch.truncated:
-        outer_score, outer_information, own, cross = _outside(batch, estimate, image, inner, tau, table)
+        outer_score, outer_information, own, cross = _outside(batch, estimate, image, inner, tau, second, table)
         score, information = score + outer_score, information + outer_information
         mixing = cross**2
         rest = np.maximum(mixing @ doubt @ mixing - own**2 * doubt, 0.0)
@@ -158,7 +158,7 @@ def _paired_products(frame: Floats, weight: Floats) -> Floats:
 
 
 def _outside(
-    batch: Batch, estimate: Floats, image: Floats, inner: Floats, tau: Floats, table: Floats
+    batch: Batch, estimate: Floats, image: Floats, inner: Floats, tau: Floats, second: Floats, table: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Score and information from the residual (I - P) Σ U; the share of each pair that is hidden; I - P.
 
@@ -168,8 +168,8 @@ def _outside(
         Σ.
     image, inner : float arrays, shapes (b, q, r) and (b, r, r)
         Σ U and Uᵀ Σ U.
-    tau, table : float arrays, shape (b,)
-        Variance by doubt, and the sum of the weights of the components inside.
+    tau, second, table : float arrays, shape (b,)
+        Variance by doubt, σ⁴ ‖Σ‖², and the sum of the weights of the components inside.
     """
     frame, mu, s = batch.frame, batch.mu, batch.variance[:, None]
     transposed, q = frame.swapaxes(1, 2), batch.size
@@ -179,7 +179,8 @@ def _outside(
     n_hidden = q - batch.rank
     theta = (np.einsum("bii->b", hidden) / n_hidden)[:, None]
     theta2 = ((hidden**2).sum(axis=(1, 2)) / n_hidden)[:, None]
-    weight = 1.0 / (s * (mu**2 - 2 * mu * theta + theta2) + tau[:, None])
+    higher = s**2 * (mu**2 + theta2) / 2 * q + second[:, None]
+    weight = 1.0 / (s * (mu**2 - 2 * mu * theta + theta2) + tau[:, None] + higher)
     cross = np.eye(q) - frame @ transposed
     # What noise alone makes of residual @ frame.T: the frame leans out of the true span by a factor, and
     # the part outside meets itself.

@@ -18,6 +18,8 @@ from lograb.types import Floats, Ints
 MAX_LOG_ODDS = 60.0
 MIN_SHIFT, MAX_SHIFT = -4.0, 1.0
 CHANCE_APART = 1e-4
+LEAST_LEFT = 0.1
+MOST_BY_RULE = 10.0
 PROMISED = (0.7, 1.3)
 
 
@@ -64,40 +66,65 @@ class Pairs:
     bins: Ints
 
 
-def _chance(work: Patchwork) -> Floats:
-    """Probability of each pair if edges fell at random for these degrees, shape (b, q, q)."""
-    mean, together = work.start.mean, work.first.together
-    chance = np.minimum(mean[:, :, None] * mean[:, None, :] / np.maximum(work.start.volume, 1.0)[:, :, None], 0.5)
+def _chance(work: Patchwork, verdict: Ints) -> Floats:
+    """Probability of each open pair if edges fell at random for these degrees, shape (b, q, q).
+
+    Edges that are known take their share of the degrees, and pairs that are decided take no more: with r the
+    degrees left and O_i the sum of r over the open partners of i, that is r_i r_j / √(O_i O_j).
+
+    Parameters
+    ----------
+    verdict : int64 array
+        For each pair of the batch: 1 and -1 where it is known, else 0.
+    """
+    batch, together = work.batch, work.first.together
+    known = batch.matrix((verdict > 0).astype(float))
+    can = batch.matrix((verdict == 0).astype(float))
+    if together is not None:
+        can *= together
+    left = np.maximum(work.start.mean - known.sum(axis=2), LEAST_LEFT)
+    partners = np.sqrt(np.maximum((can @ left[:, :, None])[:, :, 0], LEAST_LEFT))
+    rate = left / partners
+    chance = np.minimum(rate[:, :, None] * rate[:, None, :], 0.5)
     if together is not None:
         chance = np.maximum(chance * together, CHANCE_APART)
-    diagonal = np.arange(mean.shape[1])
+    diagonal = np.arange(batch.size)
     chance[:, diagonal, diagonal] = 0.0
-    return (chance + chance.swapaxes(1, 2)) / 2
+    return np.asarray(chance)
 
 
 def iterate(
-    works: list[Patchwork], pairs: Pairs, iterations: int, damping: float
-) -> tuple[Floats, Floats]:
+    works: list[Patchwork], pairs: Pairs, iterations: int, damping: float, start: Floats | None = None
+) -> tuple[Floats, Floats, Floats]:
     """Judge all pairs again and again, each given the current estimate of all others.
+
+    Parameters
+    ----------
+    start : float array, shape (m,), optional
+        First probabilities of the pairs.
 
     Returns
     -------
     evidence, prior : float arrays, shape (m,)
         Log-likelihood ratios, summed over patches, and log-odds before them.
+    own : float array
+        For each pair in each batch: the ratio by this patch.
     """
     size = len(pairs.keys)
     free = pairs.verdict == 0
     flat = np.empty(len(pairs.entry))
     for work in works:
-        flat[work.batch.entries] = logit(np.maximum(work.batch.pairs(_chance(work)), 1e-5))
+        chance = _chance(work, pairs.verdict[pairs.entry[work.batch.entries]])
+        flat[work.batch.entries] = logit(np.maximum(work.batch.pairs(chance), 1e-5))
     by_chance = np.bincount(pairs.entry, flat, size) / np.maximum(pairs.counts, 1)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
+    judged = False
     shift = np.zeros(int(pairs.bins.max(initial=0)) + 1)
     prior: Floats = by_chance
     evidence: Floats = np.zeros(size)
-    probability: Floats | None = None
+    probability: Floats | None = start
     for _ in range(iterations):
         current: Floats | None = probability
 
@@ -105,19 +132,41 @@ def iterate(
             work = works[at]
             entry = pairs.entry[work.batch.entries]
             means = None if current is None else work.batch.matrix(current[entry])
-            return _judge(work, means, pairs.counts[entry], scales[at])
+            return _judge(work, means, pairs.verdict[entry], pairs.counts[entry], scales[at])
 
-        revised = range(len(works)) if current is None else again
+        revised = again if judged else range(len(works))
         for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
             flat[works[at].batch.entries], scales[at] = part, scale
         total: Floats = np.asarray(np.bincount(pairs.entry, flat, size))
-        evidence = total if probability is None else damping * evidence + (1 - damping) * total
+        if current is not None:
+            total = total + _joined(works, pairs, current)
+        evidence = damping * evidence + (1 - damping) * total if judged else total
+        judged = True
         if probability is not None:
             shift = _shift(shift, pairs.bins, free, by_chance, probability)
             prior = by_chance + shift[pairs.bins]
         log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
         probability = np.where(free, expit(log_odds), pairs.verdict > 0)
-    return evidence, prior
+    return evidence, prior, flat
+
+
+def _joined(works: list[Patchwork], pairs: Pairs, probability: Floats) -> Floats:
+    """Log-likelihood ratio of each pair from the rule that every member has a neighbour in its patch.
+
+    If no other pair of i is an edge, (i, j) must be one: the ratio is -log(1 - Π_{k≠j} (1 - p_ik)), from both
+    ends. Patches that overlap say the same; the strongest of them counts.
+    """
+    best = np.zeros(len(pairs.keys))
+    for work in works:
+        batch = work.batch
+        entry = pairs.entry[batch.entries]
+        absent = np.log1p(-np.minimum(batch.matrix(probability[entry]), 1.0 - 1e-9))
+        others = np.minimum(absent.sum(axis=2)[:, :, None] - absent, -1e-9)
+        ratio = -np.log(-np.expm1(others))
+        if work.first.together is not None:  # members without an edge may be left
+            ratio = np.where(work.first.isolated[:, :, None], 0.0, ratio)
+        np.maximum.at(best, entry, np.minimum(batch.pairs(ratio + ratio.swapaxes(1, 2)), MOST_BY_RULE))
+    return best
 
 
 def _shift(shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, probability: Floats) -> Floats:
@@ -132,9 +181,9 @@ def _shift(shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, proba
     return np.asarray(moved - np.log(ratio / np.clip(ratio, *PROMISED)) if ratio > 0 else moved)
 
 
-def _start(work: Patchwork, batch: Batch) -> Floats:
+def _start(work: Patchwork, batch: Batch, verdict: Ints) -> Floats:
     """First probabilities of the pairs: by chance, or by the box where there is no noise but a hidden part."""
-    means, degrees = _chance(work), work.start
+    means, degrees = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float))), work.start
     exact = np.flatnonzero((batch.variance == 0) & batch.truncated & batch.readable)
     if len(exact):
         root = np.sqrt(degrees.mean[exact])
@@ -147,15 +196,17 @@ def _start(work: Patchwork, batch: Batch) -> Floats:
     return means
 
 
-def _log_ratio(estimate: Floats, variance: Floats, doubt: Floats) -> Floats:
-    """Log-likelihood ratio of an edge, whose value is 1 up to the doubt about degrees, against none, at 0."""
+def _log_ratio(estimate: Floats, variance: Floats, value: Floats, doubt: Floats) -> Floats:
+    """Log-likelihood ratio of an edge, at its value up to the relative doubt about it, against none, at 0."""
     variance = np.maximum(variance, 1e-9)
-    edge = variance + doubt
-    ratio = (estimate**2 / variance - (estimate - 1.0) ** 2 / edge - np.log(edge / variance)) / 2
+    edge = variance + value**2 * doubt
+    ratio = (estimate**2 / variance - (estimate - value) ** 2 / edge - np.log(edge / variance)) / 2
     return np.clip(ratio, -MAX_LOG_ODDS, MAX_LOG_ODDS)
 
 
-def _judge(work: Patchwork, means: Floats | None, counts: Ints, scale: Scale | None) -> tuple[Floats, Scale]:
+def _judge(
+    work: Patchwork, means: Floats | None, verdict: Ints, counts: Ints, scale: Scale | None
+) -> tuple[Floats, Scale]:
     """Log-likelihood ratios of the pairs of a batch, flat, and what they say about degrees.
 
     `means` and `scale` are None before the first iteration.
@@ -163,7 +214,7 @@ def _judge(work: Patchwork, means: Floats | None, counts: Ints, scale: Scale | N
     batch, degrees = work.batch, work.start
     if means is None:
         batch = first_guess(batch)
-        means = _start(work, batch)
+        means = _start(work, batch, verdict)
     else:
         degrees = count_degrees(means, work.first, work.start, work.spread, scale)
         root = 1.0 / np.sqrt(degrees.mean)
@@ -177,4 +228,9 @@ def _judge(work: Patchwork, means: Floats | None, counts: Ints, scale: Scale | N
         noise = np.where(exact, noise * counts, noise)
     relative = degrees.variance / degrees.mean**2 / 4
     doubt = batch.pairs(relative[:, :, None] + relative[:, None, :])
-    return _log_ratio(batch.pairs(found.estimate), np.maximum(noise, hidden), doubt), scale
+    # If the pair is an edge, its ends have more neighbours than counted now, and an edge reads less than 1.
+    more = 1.0 - batch.pairs(means)
+    growth = degrees.gain / degrees.mean
+    one, two = (growth[:, index].ravel() for index in np.triu_indices(batch.size, k=1))
+    value = 1.0 / np.sqrt((1.0 + one * more) * (1.0 + two * more))
+    return _log_ratio(batch.pairs(found.estimate), np.maximum(noise, hidden), value, doubt), scale

@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from lograb.attacks.membership import membership
 from lograb.attacks.pairs import pair_keys, unpair
-from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
+from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.cut import best_expected_f1
-from lograb.attacks.posterior.degrees import infer_degrees, leading, spread_and_ratio, volumes
-from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate
-from lograb.attacks.posterior.gauge import first_guess
+from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.isolated import drop_isolated
+from lograb.attacks.posterior.rounds import judge_in_rounds
 from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
-from lograb.parallel import ordered_map
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = PosteriorSettings()
@@ -45,17 +42,13 @@ def posterior(
         answer = _by_membership(whole, rng, use_members)
         return Reconstruction(**{**vars(answer), "diagnostics": {**answer.diagnostics, "patches": patches}})
     centres = known_centres(whole)
-    batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
-    pairs = _pairs(whole, batches, centres, use_members)
-    works, told = _settle(whole.protocol.d, batches, centres)
-    evidence, prior = iterate(works, pairs, settings.iterations, settings.damping)
-    probability = expit(settings.temperature * evidence + prior)
-    free = pairs.verdict == 0
-    floor = settings.misfit * float(probability[free].mean()) if free.any() else 0.0
-    probability = (1 - settings.misfit) * probability + floor
-    probability = np.where(free, probability, np.where(pairs.verdict > 0, 1 - SURE, SURE))
+
+    def number(batches: list[Batch]) -> Pairs:
+        return _pairs(whole, batches, centres, use_members)
+
+    keys, probability, told = judge_in_rounds(seen, which, variance, centres, number, settings)
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
-    return _answer(whole, pairs.keys, probability, told, max(LISTED, 1.1 * floor))
+    return _answer(whole, keys, probability, told)
 
 
 def _answer(
@@ -100,21 +93,3 @@ def _pairs(seen: Observations, batches: list[Batch], centres: Ints, use_members:
         occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
         bins = likeness_bins(pairs, counts, occurrences, verdict == 0)
     return Pairs(keys, entry, counts, verdict, bins)
-
-
-def _settle(radius: int, batches: list[Batch], centres: Ints) -> tuple[list[Patchwork], dict[str, Any]]:
-    """Find degrees before anything is known about the pairs."""
-    guessed = [first_guess(batch) for batch in batches]
-    firsts = [leading(batch) for batch in batches]
-    spread, ratio = spread_and_ratio(guessed, firsts)
-
-    def settle(position: int) -> Patchwork:
-        batch, first = batches[position], firsts[position]
-        centre = centres[batch.which] if radius == 1 else None
-        if centre is not None:
-            centre = np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
-        volume = volumes(guessed[position], first, centre, ratio)
-        return Patchwork(batch, first, spread, infer_degrees(first, volume, spread))
-
-    works = list(ordered_map(settle, range(len(batches))))
-    return works, {"degree_spread": spread, "volume_ratio": ratio}

@@ -1,0 +1,479 @@
+"""Published eigenvalues as a checksum: graphs whose spectrum is exactly the published one.
+
+Noise is put on the eigenvectors only. The eigenvalues of a patch are exact, and a graph with a single wrong pair
+has others: whoever guesses a patch can check the guess, and knows when it is right. What is left then are the
+graphs with the same eigenvalues, practically those in which two members have changed places; the eigenvectors
+weigh them.
+
+A guess that fails is mended. One wrong pair is found exactly: flipping (i, j) changes A - μ D in four entries, so
+a determinant of order two says whether μ becomes an eigenvalue, for all pairs at once. So are two wrong pairs, if
+one of them is among the least certain. More are approached by a search. For a graph with S = I - L = V diag(ν) Vᵀ
+and the observation Y = U + σE, the residual of the eigen-equation in the graph's own basis,
+
+    Vᵀ (S Y - Y M)  with entries  (ν_b - μ_a) (Vᵀ Y)_ba,
+
+has variance σ² (ν_b - μ_a)² if the graph is the true one. The search goes downhill in the sum of squares weighted
+by 1 / (σ² (ν_b - μ_a)² + τ), where τ is the mean squared error of the graph's eigenvalues: coarse far from the
+goal, and exact near it. It flips one or two pairs at a time, chosen by the first-order change of the residual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from lograb.attacks.posterior.batches import Batch
+from lograb.attacks.posterior.fusion import Pairs
+from lograb.parallel import ordered_map
+from lograb.types import Bools, Floats, Ints
+
+EXACT = 1e-8
+"""Largest difference between eigenvalues that are the same."""
+SAME = 1e-6
+"""Eigenvalues closer than this share an eigenspace."""
+STEPS = 40
+MAX_DESCENT = 100
+"""Members of the largest patch in which more than two wrong pairs are looked for."""
+CANDIDATES = (60, 300)
+"""Least certain pairs that are tried as one of two wrong ones, and that may be flipped in a step downhill."""
+USUAL_SIZE = 60
+"""Members of a patch up to which all of them are tried."""
+ALL, FEW = 1000, 4
+"""Eigenvalues that a graph with one, or two, pairs flipped is checked against."""
+RIDGE = 1e-9
+SMALL = 1e-3
+"""Determinants below this make a candidate."""
+TRIED = (8, 20)
+"""Single and double flips of a step whose spectrum is computed."""
+SHARPNESS = (1.0, 0.1, 0.01)
+"""Factors on τ, the next when a search is stuck."""
+MAX_COST = 8.0
+"""Largest log-odds that other patches lend to a pair: they may err together."""
+MAX_SIZE = 200
+"""Members of the largest patch that is checked."""
+MAX_WRONG = (20.0, 3.0)
+"""Expected number of wrong pairs up to which a patch is mended: up to `MAX_DESCENT` members, and beyond."""
+DEVIATIONS = 5.0
+"""Standard deviations by which the eigenvectors of a graph may be off."""
+MAX_GAIN = 9.0
+"""Largest log-odds that one patch lends to a pair."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What was published of a patch, and what is thought of its pairs so far.
+
+    Attributes
+    ----------
+    observed : float array, shape (q, r)
+    mu : float array, shape (r,), descending
+    variance : float
+        σ².
+    log_odds : float array, shape (q, q), symmetric
+        Of the pairs, by all that is known so far.
+    cost : float array, shape (q, q), symmetric
+        Log-odds without what this patch itself says: what it costs to take a pair out of the graph; to put it in
+        costs the negative.
+    """
+
+    observed: Floats
+    mu: Floats
+    variance: float
+    log_odds: Floats
+    cost: Floats
+
+
+def scaled(graphs: Floats) -> Floats:
+    """Compute S = I - L of stacked 0/1 matrices (..., q, q); isolated nodes have a one on the diagonal."""
+    degrees = graphs.sum(axis=-1)
+    root = 1.0 / np.sqrt(np.maximum(degrees, 1.0))
+    found = graphs * root[..., :, None] * root[..., None, :]
+    diagonal = np.arange(graphs.shape[-1])
+    found[..., diagonal, diagonal] = degrees == 0
+    return np.asarray(found)
+
+
+def spectral_error(values: Floats, mu: Floats) -> Floats:
+    """Largest difference between the top of ascending spectra (..., q) and the published μ (..., r)."""
+    kept = values[..., ::-1][..., : mu.shape[-1]]
+    return np.asarray(np.abs(kept - mu).max(axis=-1))
+
+
+def passes(graphs: Floats, mu: Floats) -> Bools:
+    """Check which of the stacked graphs (b, q, q) have the published eigenvalues (b, r)."""
+    return spectral_error(np.asarray(np.linalg.eigvalsh(scaled(graphs)), dtype=np.float64), mu) < EXACT
+
+
+@dataclass(frozen=True)
+class _State:
+    """A graph (or a stack of them) with its spectrum and its residual."""
+
+    graph: Floats
+    values: Floats
+    basis: Floats
+    residual: Floats
+
+
+def _state(patch: Patch, graph: Floats) -> _State:
+    matrix = scaled(graph)
+    values, basis = np.linalg.eigh(matrix)
+    return _State(graph, values, basis,
+                  basis.swapaxes(-1, -2) @ (matrix @ patch.observed - patch.observed * patch.mu))  # fmt: skip
+
+
+def _weights(patch: Patch, state: _State, tau: float) -> tuple[Floats, Floats]:
+    """Inverse variances of the residual, and the norming term of their density, shapes (..., q, r) and (...,)."""
+    gaps = (state.values[..., :, None] - patch.mu) ** 2
+    variance = max(patch.variance, 1e-10)
+    norm = np.log(variance + tau / (gaps + tau))
+    column = np.arange(len(patch.mu))
+    norm[..., gaps.shape[-2] - 1 - column, column] = 0.0  # an eigenvalue against its own
+    return 1.0 / (variance * gaps + tau), norm.sum(axis=(-1, -2))
+
+
+def _objective(patch: Patch, state: _State, tau: float) -> Floats:
+    weight, norm = _weights(patch, state, tau)
+    return np.asarray(((weight * state.residual**2).sum(axis=(-1, -2)) + norm) / 2)
+
+
+def _flipped(graph: Floats, *pairs: tuple[np.ndarray, np.ndarray]) -> Floats:
+    """Flip pairs: result n has the n-th pair of each list flipped."""
+    graphs = np.repeat(graph[None], len(pairs[0][0]), axis=0)
+    n = np.arange(len(graphs))
+    for i, j in pairs:
+        graphs[n, i, j] = graphs[n, j, i] = 1.0 - graphs[n, i, j]
+    return graphs
+
+
+def _changes(patch: Patch, state: _State, i: np.ndarray, j: np.ndarray) -> Floats:
+    """Change of the residual when a pair is flipped, in the basis of the present graph, shape (c, q, r).
+
+    With s the scaled rows, flipping (i, j) multiplies row and column i by a factor, those of j by another, and
+    sets the entry (i, j); in the basis V the row s_i is ν ∘ v_i.
+    """
+    graph, basis, values, seen = state.graph, state.basis, state.values, patch.observed
+    degrees = graph.sum(axis=1)
+    sign = 1.0 - 2.0 * graph[i, j]
+    image = (basis * values) @ (basis.T @ seen)  # S Y
+    total = np.zeros((len(i), len(graph), len(patch.mu)))
+    factors = []
+    for one in (i, j):
+        before, after = degrees[one], degrees[one] + sign
+        factor = np.sqrt(np.maximum(before, 1.0) / np.maximum(after, 1.0)) - 1.0
+        alone = (after == 0) * 1.0 - (before == 0) * 1.0  # the diagonal of isolated nodes
+        left, right = basis[one], (basis * values)[one]
+        own = image[one] - (before == 0)[:, None] * seen[one]
+        right = right - (before == 0)[:, None] * left
+        total += left[:, :, None] * (factor[:, None] * own + alone[:, None] * seen[one])[:, None, :]
+        total += right[:, :, None] * (factor[:, None] * seen[one])[:, None, :]
+        factors.append(factor)
+    now = graph[i, j] / np.sqrt(np.maximum(degrees[i] * degrees[j], 1.0))
+    then = (1.0 - graph[i, j]) / np.sqrt(np.maximum((degrees[i] + sign) * (degrees[j] + sign), 1.0))
+    rest = (then - now - (factors[0] + factors[1]) * now)[:, None]
+    total += basis[i][:, :, None] * (rest * seen[j])[:, None, :]
+    total += basis[j][:, :, None] * (rest * seen[i])[:, None, :]
+    return total
+
+
+def _resolvents(patch: Patch, state: _State, most: int) -> tuple[Floats, Floats]:
+    """Invert A - μ D for published μ that the graph lacks, the most lacking first: μ (m,), inverses (m, q, q)."""
+    lacking = np.abs(state.values - patch.mu[:, None]).min(axis=1)
+    chosen = np.argsort(-lacking, kind="stable")[:most]
+    mu = patch.mu[chosen[lacking[chosen] > SAME]]
+    vectors = state.basis / np.sqrt(np.maximum(state.graph.sum(axis=1), 1.0))[:, None]
+    return mu, (vectors / (state.values - mu[:, None])[:, None, :]) @ vectors.T
+
+
+def _determinants(mu: Floats, inverse: Floats, sign: Floats) -> Floats:
+    """Factor by which det(A - μ D) changes if a pair is flipped, shape (..., q, q).
+
+    It is 0 where μ becomes an eigenvalue. A flip changes A - μ D in the entries of i and j only, by
+    ±[[-μ, 1], [1, -μ]]: a determinant of order two.
+    """
+    own = np.einsum("...ii->...i", inverse)
+    mu = mu[..., None, None]
+    both = own[..., :, None] + own[..., None, :]
+    minor = own[..., :, None] * own[..., None, :] - inverse**2
+    return np.asarray(1.0 + sign * (2.0 * inverse - mu * both) + (mu**2 - 1.0) * minor)
+
+
+def _unsettled(graph: Floats) -> Bools:
+    """Pairs whose flip leaves, or meets, a node without edges: the determinant is 0 whatever μ is."""
+    degrees = graph.sum(axis=1)
+    few = np.minimum(degrees[:, None], degrees[None, :])
+    return np.asarray((few == 0) | ((few == 1) & (graph > 0)) | np.eye(len(graph), dtype=bool))
+
+
+def _one_wrong(patch: Patch, state: _State) -> Floats | None:
+    """Find the graph if a single pair is wrong: exactly, and among all pairs."""
+    mu, inverse = _resolvents(patch, state, ALL)
+    if not len(mu):
+        return None
+    factors = np.abs(_determinants(mu, inverse, 1.0 - 2.0 * state.graph)).max(axis=0)
+    factors[_unsettled(state.graph)] = np.inf
+    i, j = np.unravel_index(np.argmin(factors), factors.shape)
+    if factors[i, j] > SMALL:
+        return None
+    graph = _flipped(state.graph, (np.array([i]), np.array([j])))
+    return np.asarray(graph[0]) if passes(graph, patch.mu[None])[0] else None
+
+
+def _two_wrong(patch: Patch, state: _State, certainty: Floats) -> Floats | None:
+    """Find the graph if two pairs are wrong, one of them among the least certain; the other may be any."""
+    mu, inverse = _resolvents(patch, state, FEW)
+    if not len(mu):
+        return None
+    upper = np.triu_indices(len(state.graph), k=1)
+    effort = min(1.0, (USUAL_SIZE / len(state.graph)) ** 2)  # the cost of one try grows with the square
+    first = np.argsort(certainty, kind="stable")[: int(CANDIDATES[0] * effort) + 1]
+    best: tuple[float, int, int] = (SMALL, 0, 0)
+    for place in first.tolist():
+        i, j = upper[0][place], upper[1][place]
+        sign = 1.0 - 2.0 * state.graph[i, j]
+        # Woodbury: the inverse after the first flip.
+        columns = inverse[:, :, [i, j]]
+        block = sign * (np.array([[0.0, 1.0], [1.0, 0.0]]) - mu[:, None, None] * np.eye(2))
+        core = np.linalg.solve((1.0 + RIDGE) * np.eye(2) + block @ columns[:, [i, j]], block)
+        after = inverse - columns @ core @ columns.swapaxes(1, 2)
+        flipped = state.graph.copy()
+        flipped[i, j] = flipped[j, i] = 1.0 - flipped[i, j]
+        factors = np.abs(_determinants(mu, after, 1.0 - 2.0 * flipped)).max(axis=0)
+        factors[_unsettled(flipped)] = np.inf
+        factors[i, j] = factors[j, i] = np.inf
+        at = int(np.argmin(factors))
+        if factors.flat[at] < best[0]:
+            best = (float(factors.flat[at]), place, at)
+    if best[0] >= SMALL:
+        return None
+    i, j = upper[0][best[1]], upper[1][best[1]]
+    k, m = np.unravel_index(best[2], state.graph.shape)
+    graph = _flipped(state.graph, (np.array([i]), np.array([j])), (np.array([k]), np.array([m])))
+    return np.asarray(graph[0]) if passes(graph, patch.mu[None])[0] else None
+
+
+def search(patch: Patch) -> tuple[Floats, bool]:
+    """Look for a graph with the published eigenvalues near the likeliest one.
+
+    Returns
+    -------
+    graph : float array, shape (q, q)
+        Where the search ended.
+    found : bool
+        Whether it has the published eigenvalues.
+    """
+    cost = patch.cost
+    graph = (patch.log_odds > 0).astype(float)
+    np.fill_diagonal(graph, 0.0)
+    upper = np.triu_indices(len(graph), k=1)
+    certainty = np.abs(patch.log_odds[upper])
+    least = np.argsort(certainty, kind="stable")[: CANDIDATES[1]]
+    i, j = upper[0][least], upper[1][least]
+    one, two = np.triu_indices(len(i), k=1)
+    sharpness, turned = 0, True
+    for _ in range(STEPS):
+        state = _state(patch, graph)
+        kept = state.values[::-1][: len(patch.mu)]
+        if np.abs(kept - patch.mu).max() < EXACT:
+            return graph, True
+        found = _one_wrong(patch, state)
+        if found is None and turned:
+            found = _two_wrong(patch, state, certainty)
+        if found is not None:
+            return found, True
+        if len(graph) > MAX_DESCENT:
+            return graph, False
+        tau = max(SHARPNESS[sharpness] * float(((kept - patch.mu) ** 2).mean()), 1e-14)
+        weight, _ = _weights(patch, state, tau)
+        root = np.sqrt(weight)
+        change = (_changes(patch, state, i, j) * root).reshape(len(i), -1)
+        price = np.where(graph[i, j] > 0, cost[i, j], -cost[i, j])
+        single = change @ (state.residual * root).ravel() + (change**2).sum(axis=1) / 2 + price
+        double = single[one] + single[two] + (change @ change.T)[one, two]
+        best = np.argsort(single, kind="stable")[: TRIED[0]]
+        pairs = np.argpartition(double, min(TRIED[1], len(double) - 1))[: TRIED[1]] if len(double) else one
+        tried = np.concatenate([
+            _flipped(graph, (i[best], j[best])),
+            _flipped(graph, (i[one[pairs]], j[one[pairs]]), (i[two[pairs]], j[two[pairs]])),
+        ])  # fmt: skip
+        prices = np.concatenate([price[best], price[one[pairs]] + price[two[pairs]]])
+        gain = _objective(patch, _state(patch, tried), tau) - _objective(patch, state, tau) + prices
+        if gain.min() < -1e-6:
+            graph, turned = tried[np.argmin(gain)], False
+        elif sharpness + 1 < len(SHARPNESS):
+            sharpness, turned = sharpness + 1, True
+        else:
+            return graph, False
+    return graph, False
+
+
+def swaps(patch: Patch, state: _State) -> Floats:
+    """Rate graphs in which two members have changed places, against the present graph of a patch.
+
+    Returns
+    -------
+    float array, shape (q, q)
+        Log-likelihood ratio of the present graph against the one with i and j exchanged; infinite where that is
+        the same graph.
+    """
+    graph, seen = state.graph, patch.observed
+    variance = max(patch.variance, 1e-10)
+    apart = np.abs(state.values[:, None] - patch.mu) > SAME
+    inner = state.basis.T @ seen
+    crossed = state.basis @ (apart * inner) @ seen.T
+    own = np.diag(crossed)
+    linear = own[:, None] + own[None, :] - crossed - crossed.T
+    square = 2.0 * _squared_distances(seen)
+    # Within an eigenspace any basis does: its share does not count.
+    starts = np.flatnonzero(np.append(True, patch.mu[:-1] - patch.mu[1:] > SAME))
+    for first, last in zip(starts, np.append(starts[1:], len(patch.mu))):
+        inside = ~apart[:, first]
+        square -= _squared_distances(state.basis[:, inside]) * _squared_distances(seen[:, first:last])
+    loss = (square - 2.0 * linear) / (2.0 * variance)
+    degrees = graph.sum(axis=1)
+    differing = degrees[:, None] + degrees[None, :] - 2.0 * graph @ graph - 2.0 * graph
+    mixed = graph @ patch.cost
+    kept = np.diag(mixed)
+    loss += kept[:, None] + kept[None, :] - mixed - mixed.T - 2.0 * graph * patch.cost
+    return np.where(differing > 0.5, loss, np.inf)
+
+
+def _squared_distances(rows: Floats) -> Floats:
+    squares = (rows**2).sum(axis=1)
+    return np.asarray(squares[:, None] + squares[None, :] - 2.0 * rows @ rows.T)
+
+
+def plausible(patch: Patch, state: _State) -> bool:
+    """Test whether the eigenvectors of a graph fit the embedding: outside its eigenspaces there is only noise."""
+    apart = np.abs(state.values[:, None] - patch.mu) > SAME
+    expected = float(apart.sum())
+    found = ((state.basis.T @ patch.observed)[apart] ** 2).sum() / max(patch.variance, 1e-10)
+    return bool(found < expected + DEVIATIONS * np.sqrt(2.0 * expected) + DEVIATIONS)
+
+
+def _visible(patch: Patch, state: _State) -> Bools:
+    """Pairs whose flip changes a published eigenvalue, shape (q, q).
+
+    To first order μ_a changes by 2 x_i x_j - μ_a (x_i² + x_j²) with x = u_a / √d. That is 0 for all pairs inside a
+    component that shows the eigenvalue 1 only: its graph could be any.
+    """
+    kept = slice(None, -len(patch.mu) - 1, -1)
+    mu, vectors = state.values[kept], state.basis[:, kept]
+    vectors = vectors / np.sqrt(np.maximum(state.graph.sum(axis=1), 1.0))[:, None]
+    squares = vectors**2
+    own, both = (squares**2 * mu**2).sum(axis=1), (squares * mu**2) @ squares.T
+    mixed = (squares * vectors * mu) @ vectors.T
+    change = 4.0 * squares @ squares.T + own[:, None] + own[None, :] + 2.0 * both - 4.0 * (mixed + mixed.T)
+    return np.asarray(change > SAME**1.5)
+
+
+def judge(patch: Patch, graph: Floats) -> tuple[Floats, Floats] | None:
+    """Settle which of the graphs with the published eigenvalues it is, and give the log-odds of its pairs.
+
+    Returns
+    -------
+    graph : float array, shape (q, q)
+    log_odds : float array, shape (q, q)
+        0 for pairs that the published eigenvalues do not depend on.
+
+    None if no such graph fits the eigenvectors.
+    """
+    q = len(graph)
+    for _ in range(q):
+        state = _state(patch, graph)
+        loss = swaps(patch, state)
+        i, j = np.unravel_index(np.argmin(loss), loss.shape)
+        if not loss[i, j] < -1e-6:
+            break
+        order = np.arange(q)
+        order[[i, j]] = j, i
+        graph = graph[np.ix_(order, order)]
+    if not plausible(patch, state):
+        return None
+    odds = np.full((q, q), np.exp(-MAX_GAIN))
+    for i, j in np.argwhere(np.triu(loss < MAX_GAIN, k=1)):
+        differ = np.flatnonzero(graph[i] != graph[j])
+        differ = differ[(differ != i) & (differ != j)]
+        for one in (i, j):
+            odds[one, differ] += np.exp(-loss[i, j])
+            odds[differ, one] += np.exp(-loss[i, j])
+    return graph, np.where(_visible(patch, state), np.where(graph > 0, -np.log(odds), np.log(odds)), 0.0)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the checksums say about the pairs of some batches.
+
+    Attributes
+    ----------
+    log_odds : float array, shape (m,)
+        Of the pairs that patches that passed settle; 0 for the others.
+    likely : float array, shape (m,)
+        Share of the patches that contain a pair in whose last graph, mended or not, it is an edge.
+    passed : int
+        How many patches passed.
+    left : int64 array
+        Patches that did not, and are small enough to be mended.
+    """
+
+    log_odds: Floats
+    likely: Floats
+    passed: int
+    left: Ints
+
+
+def check(
+    batches: list[Batch], observed: list[Floats], pairs: Pairs, log_odds: Floats, own: Floats
+) -> Checked:
+    """Check the likeliest graph of every patch against its eigenvalues, and mend those that fail.
+
+    Parameters
+    ----------
+    batches : list of Batch, with eigenvalues and their columns
+    observed : list of float array, shape (b, q, r)
+        The embeddings as published, for each batch.
+    pairs : Pairs
+    log_odds : float array, shape (m,)
+    own : float array
+        For each pair in each batch: the part of its log-odds that comes from this patch.
+    """
+    size = len(log_odds)
+    likely, low, high = np.zeros(size), np.zeros(size), np.zeros(size)
+    n_passed, left = 0, [np.empty(0, np.int64)]
+
+    def one(position: int) -> tuple[Bools, Floats, Floats]:
+        batch = batches[position]
+        given = log_odds[pairs.entry[batch.entries]]
+        others = np.clip(given - own[batch.entries], -MAX_COST, MAX_COST)
+        return _check(batch, observed[position], batch.matrix(given), batch.matrix(others))
+
+    for batch, (passed, graphs, odds) in zip(batches, ordered_map(one, range(len(batches)))):
+        entry = pairs.entry[batch.entries]
+        likely += np.bincount(entry, batch.pairs(graphs), size)
+        np.minimum.at(low, entry, batch.pairs(odds))
+        np.maximum.at(high, entry, batch.pairs(odds))
+        n_passed += int(passed.sum())
+        if batch.size <= MAX_DESCENT:
+            left.append(batch.which[~passed])
+    return Checked(low + high, likely / np.maximum(pairs.counts, 1), n_passed, np.sort(np.concatenate(left)))
+
+
+def _check(batch: Batch, observed: Floats, log_odds: Floats, cost: Floats) -> tuple[Bools, Floats, Floats]:
+    """Check and mend one batch: which patches passed, all graphs, and the log-odds of pairs where they did."""
+    graphs, odds = (log_odds > 0).astype(float), np.zeros(log_odds.shape)
+    if batch.size > MAX_SIZE:
+        return np.zeros(len(graphs), dtype=bool), graphs, odds
+    passed = passes(graphs, batch.mu)
+    off_diagonal = ~np.eye(batch.size, dtype=bool)
+    wrong = expit(-np.abs(log_odds))[:, off_diagonal].sum(axis=1) / 2
+    for at in np.flatnonzero(passed | (wrong < MAX_WRONG[batch.size > MAX_DESCENT])):
+        patch = Patch(observed[at], batch.mu[at], float(batch.variance[at]), log_odds[at], cost[at])
+        if not passed[at]:
+            graphs[at], passed[at] = search(patch)
+        if passed[at]:
+            judged = judge(patch, graphs[at])
+            passed[at] = judged is not None
+            if judged is not None:
+                graphs[at], odds[at] = judged
+    return passed, graphs, odds

@@ -1,0 +1,148 @@
+"""Rounds: judge all pairs, check patches against their eigenvalues, judge again those that fail the check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from lograb.attacks.posterior.batches import Batch, observed_blocks, stack
+from lograb.attacks.posterior.checksum import check
+from lograb.attacks.posterior.degrees import infer_degrees, leading, spread_and_ratio, volumes
+from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate
+from lograb.attacks.posterior.gauge import first_guess
+from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.parallel import ordered_map
+from lograb.types import Floats, Ints, Observations
+
+CERTAIN = 13.8
+"""Log-odds of what membership decides: a millionth from 0 or 1."""
+TRUST = 0.9
+"""Weight of the mended graphs, against the log-odds before, where a round starts."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Pairs in patches that passed the check.
+
+    Attributes
+    ----------
+    keys : int64 array, shape (m,), increasing
+    log_odds : float array, shape (m,)
+    """
+
+    keys: Ints
+    log_odds: Floats
+
+    def join(self, keys: Ints, log_odds: Floats) -> Settled:
+        """Add the pairs that are new and have log-odds."""
+        new = (log_odds != 0) & (self.look_up(keys) == 0)
+        both = np.concatenate([self.keys, keys[new]])
+        order = np.argsort(both, kind="stable")
+        return Settled(both[order], np.concatenate([self.log_odds, log_odds[new]])[order])
+
+    def look_up(self, keys: Ints) -> Floats:
+        """Give the log-odds of pairs, 0 where they are not settled."""
+        if not len(self.keys):
+            return np.zeros(len(keys))
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.log_odds[place], 0.0)
+
+
+def judge_in_rounds(
+    seen: Observations,
+    which: Ints,
+    variance: Floats,
+    centres: Ints,
+    number: Callable[[list[Batch]], Pairs],
+    settings: PosteriorSettings,
+) -> tuple[Ints, Floats, dict[str, Any]]:
+    """Judge the pairs of some patches.
+
+    Parameters
+    ----------
+    seen : Observations
+    which : int64 array
+        The patches to read.
+    variance : float array, shape (n_patches,)
+    centres : int64 array, shape (n_patches,), -1 for unknown
+    number : function
+        Numbers the pairs of batches.
+    settings : PosteriorSettings
+
+    Returns
+    -------
+    keys : int64 array, shape (m,)
+    probability : float array, shape (m,)
+    told : dict
+    """
+    settled, passed, n_read = Settled(np.empty(0, np.int64), np.empty(0)), [], len(which)
+    scale: tuple[float, float] | None = None
+    start: Settled | None = None
+    keys, known = np.empty(0, np.int64), np.empty(0)
+    for left in range(settings.checks, -1, -1):
+        batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
+        pairs = number(batches)
+        odds = settled.look_up(pairs.keys)
+        verdict = np.where(pairs.verdict == 0, np.sign(odds).astype(np.int64), pairs.verdict)
+        works, scale = _settle(seen.protocol.d, batches, centres, scale)
+        first = None if start is None else np.where(verdict == 0, start.look_up(pairs.keys), verdict > 0)
+        evidence, prior, own = iterate(
+            works, replace(pairs, verdict=verdict), settings.iterations, settings.damping, first
+        )
+        odds = np.where(odds == 0, settings.temperature * evidence + prior, odds)
+        odds = np.where(pairs.verdict == 0, odds, CERTAIN * pairs.verdict)
+        keys, known = (pairs.keys, odds) if start is None else (keys, known)
+        known[np.searchsorted(keys, pairs.keys)] = odds
+        if not left or not batches[0].readable:
+            break
+        own = np.where(verdict[pairs.entry] == 0, settings.temperature * own, 0.0)
+        checked = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
+        passed.append(checked.passed)
+        settled = settled.join(pairs.keys, checked.log_odds)
+        start = Settled(pairs.keys, TRUST * checked.likely + (1.0 - TRUST) * expit(odds))
+        which = checked.left
+        if not passed[-1] or not len(which):
+            break
+    assert scale is not None
+    told = {"degree_spread": scale[0], "volume_ratio": scale[1], "passed": passed, "failed": n_read - sum(passed)}
+    return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
+
+
+def _probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
+    """Turn log-odds into probabilities; where no check stands behind them the model itself may be wrong.
+
+    Parameters
+    ----------
+    judged, checked : float arrays, shape (m,)
+        Log-odds by evidence, ±`CERTAIN` by membership; and by checks, 0 for none.
+    misfit : float
+        Share of pairs on which the model is wrong; they get the share of edges among all such pairs.
+    """
+    probability = expit(np.where(checked == 0, judged, checked))
+    open_ = (checked == 0) & (np.abs(judged) != CERTAIN)
+    if open_.any():
+        probability[open_] = (1.0 - misfit) * probability[open_] + misfit * probability[open_].mean()
+    return np.asarray(probability)
+
+
+def _settle(
+    radius: int, batches: list[Batch], centres: Ints, scale: tuple[float, float] | None
+) -> tuple[list[Patchwork], tuple[float, float]]:
+    """Find degrees before anything is known about the pairs; `scale` is what all patches say of them."""
+    guessed = [first_guess(batch) for batch in batches]
+    firsts = [leading(batch) for batch in batches]
+    spread, ratio = scale or spread_and_ratio(guessed, firsts)
+
+    def settle(position: int) -> Patchwork:
+        batch, first = batches[position], firsts[position]
+        centre = centres[batch.which] if radius == 1 else None
+        if centre is not None:
+            centre = np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
+        volume = volumes(guessed[position], first, centre, ratio)
+        return Patchwork(batch, first, spread, infer_degrees(first, volume, spread))
+
+    return list(ordered_map(settle, range(len(batches)))), (spread, ratio)

@@ -1,0 +1,196 @@
+"""Eigenvalues as a checksum: every formula against brute force, then the mending as a whole."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import lograb
+from lograb.attacks.posterior import PosteriorSettings, checksum, posterior
+from lograb.attacks.posterior.checksum import Patch, judge, passes, plausible, scaled, search, swaps
+from lograb.attacks.posterior.rounds import Settled
+from lograb.metrics.edges import edge_keys
+
+
+def graph(n=20, seed=1):
+    return nx.to_numpy_array(nx.powerlaw_cluster_graph(n, 2, 0.4, seed=seed))
+
+
+def published(adjacency, rank, sigma, seed=0, wrong=(), sure=6.0):
+    """Publish a patch, with log-odds that are right but for the pairs in `wrong`, which look 1 : e the wrong way."""
+    values, vectors = np.linalg.eigh(scaled(adjacency))
+    noise = np.random.default_rng(seed).standard_normal((len(adjacency), rank))
+    odds = np.where(adjacency > 0, sure, -sure)
+    for i, j in wrong:
+        odds[i, j] = odds[j, i] = -np.sign(odds[i, j])
+    np.fill_diagonal(odds, 0.0)
+    return Patch(vectors[:, ::-1][:, :rank] + sigma * noise, values[::-1][:rank], sigma**2, odds, 0.0 * odds)
+
+
+def flipped(adjacency, *pairs):
+    changed = adjacency.copy()
+    for i, j in pairs:
+        changed[i, j] = changed[j, i] = 1 - changed[i, j]
+    return changed
+
+
+def swapped(adjacency, i, j):
+    order = np.arange(len(adjacency))
+    order[[i, j]] = j, i
+    return adjacency[np.ix_(order, order)]
+
+
+def test_every_single_wrong_pair_is_noticed():
+    truth = graph()
+    mu = published(truth, 12, 0.0).mu
+    assert passes(truth[None], mu[None])[0]
+    others = np.stack([flipped(truth, pair) for pair in zip(*np.triu_indices(len(truth), k=1))])
+    assert not passes(others, np.tile(mu, (len(others), 1))).any()
+
+
+def test_scaled_matrices_are_those_of_the_laplacian():
+    adjacency = nx.to_numpy_array(nx.disjoint_union(nx.path_graph(4), nx.empty_graph(1)))
+    laplacian = nx.normalized_laplacian_matrix(nx.from_numpy_array(adjacency)).toarray()
+    np.testing.assert_allclose(scaled(adjacency), np.eye(5) - laplacian, atol=1e-12)
+
+
+def test_determinants_agree_with_brute_force():
+    now = graph(seed=2)
+    patch = published(graph(seed=3), 10, 0.0)
+    mu, inverse = checksum._resolvents(patch, checksum._state(patch, now), 5)
+    found = checksum._determinants(mu, inverse, 1 - 2 * now)
+    for i, j in [(0, 1), (3, 9), (5, 17), (18, 19)]:
+        then = flipped(now, (i, j))
+        for n, value in enumerate(mu):
+            before, after = (np.linalg.det(a - value * np.diag(a.sum(axis=1))) for a in (now, then))
+            assert found[n, i, j] == pytest.approx(after / before, rel=1e-6)
+
+
+def test_changes_of_the_residual_agree_with_brute_force():
+    now = flipped(nx.to_numpy_array(nx.path_graph(9)), (7, 8))  # node 8 is isolated
+    patch = published(nx.to_numpy_array(nx.path_graph(9)), 4, 0.1)
+    state = checksum._state(patch, now)
+    i, j = np.triu_indices(9, k=1)
+    found = checksum._changes(patch, state, i, j)
+    for n, pair in enumerate(zip(i, j)):
+        change = scaled(flipped(now, pair)) - scaled(now)
+        np.testing.assert_allclose(found[n], state.basis.T @ change @ patch.observed, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [[(2, 7)], [(0, 1)], [(2, 7), (4, 11)], [(3, 8), (3, 9)]])
+def test_one_or_two_wrong_pairs_are_found_exactly(wrong):
+    truth = graph(seed=4)
+    patch = published(truth, 10, 0.05, wrong=wrong)
+    found, right = search(patch)
+    assert right
+    assert passes(found[None], patch.mu[None])[0]
+    np.testing.assert_array_equal(judge(patch, found)[0], truth)
+
+
+def test_one_wrong_pair_is_found_however_sure_it_looked():
+    truth = graph(seed=4)
+    patch = published(truth, 10, 0.1)
+    patch.log_odds[2, 7] = patch.log_odds[7, 2] = -200 * np.sign(patch.log_odds[2, 7])
+    found, right = search(patch)
+    assert right
+    np.testing.assert_array_equal(found, truth)
+
+
+def test_several_wrong_pairs_are_mended_downhill():
+    mended = 0
+    for seed in range(5):
+        truth = graph(seed=seed)
+        pairs = np.argwhere(np.triu(np.ones_like(truth), k=1))
+        wrong = np.random.default_rng(seed).choice(pairs, 4, replace=False)
+        found, right = search(published(truth, 14, 0.02, seed=seed, wrong=wrong))
+        assert not right or passes(found[None], published(truth, 14, 0.0).mu[None])[0]
+        mended += right and bool((found == truth).all())
+    assert mended >= 4
+
+
+@pytest.mark.parametrize("truth", [graph(12, seed=5), nx.to_numpy_array(nx.star_graph(7)),
+                                   nx.to_numpy_array(nx.balanced_tree(2, 3))])  # fmt: skip
+def test_swaps_compare_likelihoods(truth):
+    """Two graphs with the same eigenvalues differ in how much of the embedding lies outside their eigenspaces."""
+    patch = published(truth, 6, 0.2)
+
+    def outside(adjacency):
+        values, basis = np.linalg.eigh(scaled(adjacency))
+        apart = np.abs(values[:, None] - patch.mu) > checksum.SAME
+        return ((basis.T @ patch.observed)[apart] ** 2).sum() / (2 * patch.variance)
+
+    loss = swaps(patch, checksum._state(patch, truth))
+    for i, j in zip(*np.triu_indices(len(truth), k=1)):
+        other = swapped(truth, i, j)
+        if (other == truth).all():
+            assert loss[i, j] == np.inf
+        else:
+            assert loss[i, j] == pytest.approx(outside(other) - outside(truth), abs=1e-6)
+
+
+def test_members_that_changed_places_are_put_back():
+    truth = graph(seed=6)
+    for i, j in [(0, 5), (3, 19), (7, 12)]:
+        other = swapped(truth, i, j)
+        answer = judge(published(truth, 10, 0.05), other)
+        assert answer is not None
+        np.testing.assert_array_equal(answer[0], truth)
+
+
+def test_a_graph_that_does_not_fit_the_eigenvectors_is_refused():
+    """The star and the square have the same eigenvalues; only the eigenvectors tell."""
+    star, square = nx.to_numpy_array(nx.star_graph(3)), nx.to_numpy_array(nx.cycle_graph(4))
+    patch = published(star, 4, 0.05)
+    assert passes(square[None], patch.mu[None])[0]
+    assert plausible(patch, checksum._state(patch, star))
+    assert not plausible(patch, checksum._state(patch, square))
+    assert judge(patch, square) is None
+
+
+def test_pairs_that_the_published_eigenvalues_do_not_depend_on_stay_open():
+    """A component of three nodes that shows its eigenvalue 1 only may be a path or a triangle."""
+    path = nx.to_numpy_array(nx.disjoint_union(nx.complete_graph(6), nx.path_graph(3)))
+    triangle = flipped(path, (6, 8))
+    patch = published(path, 2, 0.01)
+    assert passes(np.stack([path, triangle]), np.stack([patch.mu, patch.mu])).all()
+    _, odds = judge(patch, path)
+    assert (odds[6:, 6:] == 0).all()
+    assert odds[0, 6] < 0
+
+
+def test_log_odds_after_a_check_are_calibrated():
+    """Under the model itself: noise so strong that members of a patch may be confused."""
+    expected = wrong = 0.0
+    for seed in range(60):
+        truth = nx.to_numpy_array(nx.random_labeled_tree(10, seed=seed))
+        answer = judge(published(truth, 6, 0.2, seed=seed), truth)
+        if answer is None:
+            continue
+        found, odds = answer
+        upper = np.triu_indices(10, k=1)
+        expected += (1 / (1 + np.exp(np.abs(odds[upper])))).sum()
+        wrong += (found != truth)[upper].sum()
+    assert wrong > 20
+    assert expected == pytest.approx(wrong, rel=0.3)
+
+
+def test_settled_pairs_are_looked_up():
+    settled = Settled(np.empty(0, np.int64), np.empty(0)).join(np.array([7, 3]), np.array([2.0, -1.0]))
+    settled = settled.join(np.array([3, 5, 9]), np.array([4.0, 0.0, 6.0]))
+    np.testing.assert_array_equal(settled.look_up(np.array([9, 3, 5, 7])), [6.0, -1.0, 0.0, 2.0])
+
+
+def test_checked_pairs_are_right_and_checks_help():
+    """Noisy clusters, most pairs seen by one patch only: the checks raise F1, and what they settle is right."""
+    instance = next(iter(lograb.generate("citation", strategy="cluster", k=32, sigma=0.05, p=0.3, seed=3)))
+    true = edge_keys(instance.truth.edges, instance.n_nodes)
+
+    def f1(checks):
+        answer = posterior(instance.observations, np.random.default_rng(0), PosteriorSettings(checks=checks))
+        hits = np.isin(edge_keys(answer.edges, instance.n_nodes), true).sum()
+        return 2 * hits / (len(answer.edges) + instance.co_observed.sum()), answer
+
+    without, with_checks = f1(0), f1(2)
+    assert sum(with_checks[1].diagnostics["passed"]) > 0
+    assert with_checks[0] > without[0] + 0.01
+    sure = with_checks[1].judged_scores > 0.999
+    assert np.isin(edge_keys(with_checks[1].judged[sure], instance.n_nodes), true).mean() > 0.995
