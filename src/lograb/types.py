@@ -302,7 +302,7 @@ class Reconstruction:
     scores : float64 array, shape (n_edges,)
         Larger is surer; a probability where the method gives one.
     nodes : int64 array
-        The nodes the attack claims to have recovered, increasing.
+        The nodes the attack claims to have recovered, increasing; the ends of all claimed edges among them.
     judged : int64 array, shape (n_judged, 2), optional
         All pairs that got a score, claimed or not, for ranking metrics; pairs that share a patch
         but are not listed count as least likely. By default the claimed edges only.
@@ -329,14 +329,20 @@ class Reconstruction:
         if self.judged is not None and self.judged_scores is not None:
             self._check_pairs("judged pairs", self.judged, self.judged_scores)
         nodes = self.nodes
+        if nodes.ndim != 1:
+            raise LograbError(f"recovered nodes must be a list of ids, got shape {nodes.shape}")
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= self.n_nodes or (np.diff(nodes) <= 0).any()):
             raise LograbError(f"recovered nodes must be distinct, increasing ids from 0 to {self.n_nodes - 1}")
         if self.islands is not None and self.islands.shape != (self.n_nodes,):
-            raise LograbError(f"{self.n_nodes} nodes need as many island numbers, got {len(self.islands)}")
+            raise LograbError(f"{self.n_nodes} nodes need as many island numbers, got shape {self.islands.shape}")
+        if not np.isin(self.edges, nodes).all():
+            raise LograbError("claimed edges must join recovered nodes")
 
     def _check_pairs(self, what: str, pairs: Ints, scores: Floats) -> None:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or scores.shape != (len(pairs),):
             raise LograbError(f"a reconstruction needs (n, 2) {what} and one score each")
+        if pairs.dtype.kind not in "iu":
+            raise LograbError(f"{what} must be pairs of whole numbers, got {pairs.dtype}")
         if np.isnan(scores).any():
             raise LograbError(f"the scores of {what} must be numbers")
         if not len(pairs):

@@ -1,5 +1,7 @@
 """AFR, stage by stage, by the properties that define each."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,8 @@ from lograb.attacks.afr.fidelity import fidelity
 from lograb.attacks.afr.islands import dimension
 from lograb.attacks.afr.kernel import degree_entropy, feature_map, local_graphs
 from lograb.attacks.afr.ransac import align, ransac_align, survivable_inlier_fraction
-from lograb.attacks.afr.voting import cross_votes
+from lograb.attacks.afr.voting import cross_votes, in_one_island
+from lograb.attacks.thresholds import degree_shares, half_edge
 from lograb.errors import LograbError
 from lograb.tasks import evaluate
 from lograb.types import Graph
@@ -188,18 +191,87 @@ def test_exact_without_noise_on_complete_one_hop_patches():
 
 ABLATIONS = [
     {}, {"ransac": False}, {"order": "random"}, {"bundle": "off"}, {"bundle": "literal"}, {"alpha": 1.0},
-    {"alpha": 0.0}, {"adaptive": False}, {"connected": "diameter"}, {"connected": "any"}, {"q_max": 5},
+    {"alpha": 0.0}, {"adaptive": False}, {"connected": "diameter"}, {"connected": "any"}, {"q_max": 15},
     {"threshold": "otsu"}, {"top_k": None}, {"output": "fill"}, {"cross_voting": False},
+    {"inter_island": "apart"}, {"score": "local"},
 ]  # fmt: skip
+# Complete patches, all of them core, for `auto`; `full` needs truncated ones, and rules that let them in.
+PLACES = {
+    "full": ({"d": 2, "k": 4}, {"s_min": 0.2, "delta_min": 0.0, "gamma": 2.0}),
+    "auto": ({"d": 1, "k": 40}, {}),
+}
 
 
 @pytest.mark.parametrize("switch", ABLATIONS, ids=str)
 @pytest.mark.parametrize("align_dim", ["full", "auto"])
 def test_every_switch_runs(switch, align_dim):
-    answer = run(lograb.generate("karate", d=2, p=0.5, k=6, sigma=0.02), align_dim=align_dim, **switch)
-    objective = answer.diagnostics["bundle_objective"]
+    parameters, rules = PLACES[align_dim]
+    answer = run(lograb.generate("karate", sigma=0.02, **parameters), align_dim=align_dim, **rules | switch)
+    told = answer.diagnostics
+    assert told["core_patches"] > 2
+    assert told["stitches_accepted"] > 0
+    assert len(answer.edges) > 0
+    objective = told["bundle_objective"]
+    assert (objective is None) == (switch == {"bundle": "off"})
     assert objective is None or objective["after"] <= objective["before"] + 1e-9
     assert answer.islands.shape == (34,)
+
+
+def test_switches_change_the_answer():
+    instance = lograb.generate("karate", d=1, k=40, sigma=0.02)
+    plain = {tuple(e) for e in run(instance, align_dim="auto").edges.tolist()}
+    for switch in ({"score": "local"}, {"inter_island": "apart"}, {"top_k": None}, {"cross_voting": False}):
+        assert {tuple(e) for e in run(instance, align_dim="auto", **switch).edges.tolist()} != plain
+
+
+def test_the_local_score_is_the_mean_of_the_patches_weighted_by_fidelity():
+    instance = lograb.generate("karate", d=1, k=40, sigma=0.02)
+    seen, chosen = instance.observations, AfrSettings(score="local", cross_voting=False, threshold="half-edge")
+    local = local_graphs(seen, chosen)
+    trust = fidelity(seen, local.entropy, chosen)
+    total, weight = np.zeros((34, 34)), np.zeros((34, 34))
+    for i in range(seen.n_patches):
+        vectors, values, members = seen.block(i)[None], seen.spectrum(i)[None], seen.members(i)
+        kernel = (vectors * np.exp(-0.8 * values)[:, None, :]) @ vectors.swapaxes(1, 2)
+        ratio = half_edge(kernel, degree_shares(vectors, values), 0.8)[0]
+        total[np.ix_(members, members)] += trust.score[i] * ratio
+        weight[np.ix_(members, members)] += trust.score[i]
+    answer = afr(seen, np.random.default_rng(0), chosen)
+    u, w = answer.judged.T
+    margin = np.maximum(total[u, w] / weight[u, w], 0)
+    assert np.allclose(answer.judged_scores, margin / (1 + margin))
+
+
+def test_votes_between_islands_can_be_kept_to_pairs_that_no_island_contains():
+    seen = lograb.generate("karate").observations
+    island_of = np.arange(34) % 3
+    pairs = np.array([(u, w) for w in range(34) for u in range(w)])
+    inside = [set(np.concatenate([seen.members(i) for i in range(34) if i % 3 == k]).tolist()) for k in range(3)]
+    expected = [any({u, w} <= nodes for nodes in inside) for u, w in pairs.tolist()]
+    assert in_one_island(seen, island_of, pairs).tolist() == expected
+
+
+def test_pairs_that_share_too_few_nodes_explain_why_nothing_is_stitched():
+    instance = lograb.generate("karate", d=1, k=40)
+    seen = instance.observations
+    shared = [len(np.intersect1d(seen.members(i), seen.members(j))) for i in range(34) for j in range(i)]
+    told = run(instance).diagnostics
+    assert told["stitches_rejected"] == {"overlap too small": sum(m >= 2 for m in shared)}
+
+
+def test_overlaps_without_a_direction_are_no_division_by_zero():
+    seen = lograb.generate("karate", d=1, k=40).observations
+    zero = dataclasses.replace(seen, vectors=np.zeros_like(seen.vectors))
+    answer = afr(zero, np.random.default_rng(0), AfrSettings(align_dim="auto", connected="any"))
+    assert answer.diagnostics["stitches_accepted"] > 0
+    assert answer.diagnostics["bundle_objective"] is None
+
+
+def test_memory_follows_the_ranks_and_not_the_protocols_k():
+    seen = lograb.generate("karate", d=1, k=10**6).observations
+    told = afr(seen, np.random.default_rng(0), AfrSettings(align_dim="auto")).diagnostics
+    assert told["stitches_accepted"] > 0
+    assert afr(seen, np.random.default_rng(0)).diagnostics["stitches_tried"] == 0
 
 
 def test_auto_stitches_and_merges():
@@ -216,7 +288,8 @@ def test_withheld_eigenvalues_are_a_clear_error():
         run(lograb.generate("karate", eigenvalues=False))
 
 
-@pytest.mark.parametrize("bad", [{"t": 0}, {"alpha": 2}, {"align_dim": "half"}, {"unknown": 1}])
+@pytest.mark.parametrize("bad", [{"t": 0}, {"t": np.inf}, {"gamma": np.nan}, {"output": "fill", "top_k": None},
+                                 {"alpha": 2}, {"align_dim": "half"}, {"unknown": 1}])
 def test_settings_refuse(bad):
     with pytest.raises(ValueError):  # noqa: PT011
         AfrSettings(**bad)

@@ -168,7 +168,9 @@ def random_islands(rng, n_nodes, k):
         pairs = np.array([(u, w) for u in nodes for w in nodes if u < w and rng.random() < 0.15]).reshape(-1, 2)
         sums, counts = rng.standard_normal((len(nodes), k)), rng.integers(1, 4, len(nodes))
         edges = pairs[:, 0] * n_nodes + pairs[:, 1]
-        out.append(Island([i], nodes, sums, counts, edges, rng.uniform(0.6, 1), int(rng.integers(2, k + 1))))
+        rank = int(rng.integers(2, k + 1))
+        aligned = int(rng.integers(1, rank + 1))
+        out.append(Island([i], nodes, sums, counts, edges, rng.uniform(0.6, 1), rank, aligned))
     return out
 
 
@@ -178,10 +180,11 @@ def test_pairs_are_judged_alike_together_and_alone(demand):
     some = random_islands(rng, 24, 6)
     pairs = [(a, b) for a in some for b in some if a is not b and len(np.intersect1d(a.nodes, b.nodes)) >= 2]
     chosen = AfrSettings(align_dim="auto", connected=demand, inlier_tolerance=1.5)
-    together = try_pairs(pairs, 24, chosen)
+    together = try_pairs(pairs, 24, 6, chosen)
     verdicts = set()
     for (a, b), trial in zip(pairs, together):
-        alone = try_pairs([(a, b)], 24, chosen)[0]
+        alone = try_pairs([(a, b)], 24, 6, chosen)[0]
+        assert trial.turn is None or len(trial.turn) <= min(a.aligned, b.aligned)
         assert (alone.connected, alone.needed, alone.sample) == (trial.connected, trial.needed, trial.sample)
         assert trial.turn is None if alone.turn is None else np.allclose(alone.turn, trial.turn, atol=1e-12)
         assert (alone.points is None) == (trial.points is None)
@@ -200,9 +203,9 @@ def test_an_accepted_turn_carries_the_second_island_onto_the_first():
     nodes, turn = np.arange(5), rotation(rng, 4)
     sums = rng.standard_normal((5, 4))
     edges = np.array([1, 7, 13, 19])  # a path, in pairs u * 5 + w
-    one = Island([0], nodes, sums @ turn, np.ones(5, dtype=np.int64), edges, 1.0, 4)
-    two = Island([1], nodes, 2 * sums, np.full(5, 2), edges, 1.0, 4)
-    trial = try_pairs([(one, two)], 5, AfrSettings(align_dim="auto"))[0]
+    one = Island([0], nodes, sums @ turn, np.ones(5, dtype=np.int64), edges, 1.0, 4, 4)
+    two = Island([1], nodes, 2 * sums, np.full(5, 2), edges, 1.0, 4, 4)
+    trial = try_pairs([(one, two)], 5, 4, AfrSettings(align_dim="auto"))[0]
     assert trial.sample == 5
     assert np.allclose(trial.turn, turn)
 
@@ -237,18 +240,22 @@ def assembled(seen):
     coordinates = padded_coordinates(seen, local.features, 24)
     core = np.flatnonzero(trust.core)
     assembly = Assembler(seen, local, coordinates, trust.score, core, chosen, np.random.default_rng(0)).run()
-    return coordinates, trust.score, assembly, chosen
+    return local, trust.score, assembly, chosen
 
 
 def test_frames_are_adjusted_alike_in_their_own_dimensions_and_in_all(monkeypatch, seen, assembled):
-    coordinates, score, assembly, chosen = assembled
-    *pairs, constant = eligible_pairs(seen, coordinates, score, assembly.frames, assembly.island_of, chosen)
-    parts = bundle.split(assembly.frames, *pairs)
+    *pairs, constant = eligible_pairs(seen, assembled[0], assembled[2], assembled[1], assembled[3])
+    dims = pairs[2].shape[1]
+    rng, frames = np.random.default_rng(0), np.tile(np.eye(dims), (seen.n_patches, 1, 1))
+    for frame, r in zip(frames, np.minimum(assembled[2].aligned, dims)):  # what there is to adjust, in their own
+        frame[:r, :r] = polar(np.eye(r) + 0.2 * rng.standard_normal((r, r)))
+    monkeypatch.setattr(bundle, "ROUND", 1)
+    parts = bundle.split(frames, *pairs)
     assert len({part.cross.shape[1] for part in parts}) > 1
-    few = adjust(assembly.frames, *pairs, constant, 30)
+    few = adjust(frames, *pairs, constant, 30)
     monkeypatch.setattr(bundle, "ROUND", 24)
-    assert [part.cross.shape[1] for part in bundle.split(assembly.frames, *pairs)] == [24]
-    whole = adjust(assembly.frames, *pairs, constant, 30)
+    assert [part.cross.shape[1] for part in bundle.split(frames, *pairs)] == [dims]
+    whole = adjust(frames, *pairs, constant, 30)
     assert few.objective[-1] < 0.99 * few.objective[0]
     assert np.allclose(few.objective, whole.objective, rtol=1e-12)
     assert np.allclose(few.frames, whole.frames, atol=1e-9)
@@ -271,23 +278,60 @@ def test_frames_that_reach_beyond_their_pairs_are_adjusted_alike(monkeypatch):
 
 
 def test_eligible_pairs_are_those_found_one_by_one(seen, assembled):
-    coordinates, score, assembly, chosen = assembled
-    *found, constant = eligible_pairs(seen, coordinates, score, assembly.frames, assembly.island_of, chosen)
-    expected, total = {}, 0.0
+    local, score, assembly, chosen = assembled
+    *found, constant = eligible_pairs(seen, local, assembly, score, chosen)
+    expected, total, unconnected = {}, 0.0, 0
+    dims = found[2].shape[1]
     core = np.flatnonzero(assembly.island_of >= 0).tolist()
+    edges = [seen.nodes[local.ends[local.ptr[i] : local.ptr[i + 1]]].tolist() for i in range(seen.n_patches)]
     for v, w in ((v, w) for v in core for w in core if v < w and assembly.island_of[v] == assembly.island_of[w]):
         shared = np.intersect1d(seen.members(v), seen.members(w))
         r = max(1, min(len(shared) - 1, seen.ranks[v], seen.ranks[w]))
         if len(shared) < max(2, chosen.needed_overlap(r, 24, min(score[v], score[w]))):
             continue
+        graph = nx.Graph(edges[v] + edges[w])
+        graph.add_nodes_from(shared.tolist())
+        if not nx.is_connected(graph.subgraph(shared.tolist())):
+            unconnected += 1
+            continue
         rows = [seen.ptr[i] + np.searchsorted(seen.members(i), shared) for i in (v, w)]
-        a, b = (coordinates[part] * (np.arange(24) < r) for part in rows)
-        turned = a @ assembly.frames[v], b @ assembly.frames[w]
-        norm = 0.5 * sum(np.linalg.norm(rows, axis=1).mean() for rows in turned)
-        agree = np.linalg.norm(turned[0] - turned[1], axis=1) <= chosen.inlier_tolerance * norm
+        a, b = (assembly.positions[part, :dims] * (np.arange(dims) < min(r, assembly.aligned[v])) for part in rows)
+        norm = 0.5 * sum(np.linalg.norm(side, axis=1).mean() for side in (a, b))
+        agree = np.linalg.norm(a - b, axis=1) <= chosen.inlier_tolerance * norm
         expected[v, w] = a[agree].T @ b[agree]
         total += (a[agree] ** 2).sum() + (b[agree] ** 2).sum()
     assert list(expected) == list(zip(found[0].tolist(), found[1].tolist()))
     assert len(expected) > 10
+    assert unconnected > 0
     assert np.allclose(found[2], list(expected.values()))
     assert constant == pytest.approx(total)
+
+
+def test_no_pair_of_islands_is_tried_twice_in_the_same_state(monkeypatch, seen):
+    states = []
+    plain = Assembler._try
+
+    def watched(self, a, b):
+        states.append((a, b, len(self.islands[a].patches), len(self.islands[b].patches)))
+        plain(self, a, b)
+
+    monkeypatch.setattr(Assembler, "_try", watched)
+    told = afr(seen, np.random.default_rng(0), AfrSettings(align_dim="auto")).diagnostics
+    assert told["stitches_accepted"] > 5
+    assert told["stitches_tried"] == len(states) == len(set(states))
+
+
+def test_patches_share_a_frame_exactly_where_they_were_aligned(seen, assembled):
+    """In the columns that two patches share their shared nodes agree; a stitched island has such columns."""
+    *_, assembly, _ = assembled
+    alone = np.arange(seen.n_patches)
+    for column in range(assembly.group.shape[1]):
+        shared = assembly.group[:, column]
+        assert (assembly.island_of[shared != alone] == assembly.island_of[shared[shared != alone]]).all()
+    common = (assembly.group == assembly.group[np.maximum(assembly.island_of, 0)]).sum(axis=1)
+    stitched = np.bincount(assembly.island_of[assembly.island_of >= 0], minlength=seen.n_patches) > 1
+    inside = np.flatnonzero((assembly.island_of >= 0) & stitched[assembly.island_of])
+    assert len(inside) > 10
+    assert (common[inside] >= assembly.aligned[inside]).all()
+    assert (assembly.aligned[inside] >= 1).all()
+    assert (assembly.group[inside, 0] != alone[inside]).sum() == len(assembly.stitches)

@@ -1,14 +1,17 @@
 """The attacks that exist so far, and what must hold for each of them."""
 
 import dataclasses
+import json
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from tests.attacks.clouds import odd_inputs
 
 import lograb
 from lograb.attacks import ATTACKS, find_attack
-from lograb.attacks.heat_kernel import two_groups
+from lograb.attacks.pairs import patches_by_size
+from lograb.attacks.thresholds import two_groups
 from lograb.errors import LograbError
 from lograb.spec import Protocol
 from lograb.tasks import ceiling, compare, evaluate, run_attack
@@ -54,11 +57,12 @@ ANYWHERE = {"eigen-sync", "local2global", "pointnetlk", "gae", "vgae", "gcn-le"}
 @pytest.mark.parametrize("name", each_but(*ANYWHERE))
 @pytest.mark.parametrize("strategy", ["d-hop", "cluster", "random", "global"])
 def test_claims_are_pairs_that_share_a_patch(name, strategy):
-    instance = lograb.generate("karate", strategy=strategy, d=1, p=0.7, k=40, sigma=0.1)
+    clusters = 3 if strategy == "cluster" else None
+    instance = lograb.generate("karate", strategy=strategy, d=1, p=0.7, k=40, sigma=0.1, clusters=clusters)
     seen = instance.observations
     answer = reconstruct(name, seen)
     together = {(u, w) for i in range(seen.n_patches) for u in seen.members(i) for w in seen.members(i) if u < w}
-    assert len(answer.edges)
+    assert len(answer.edges) or (name, strategy) == ("membership", "global")  # one patch says nothing
     assert {tuple(e) for e in answer.edges.tolist()} <= together
 
 
@@ -82,9 +86,65 @@ def test_heat_kernel_says_what_it_lacks():
 
 
 def test_two_groups():
-    rows = np.array([[0.0, 0.1, 0.9, 1.0], [5.0, 5.0, 5.0, 5.0]])
-    assert (rows > two_groups(rows)[:, None]).tolist() == [[False, False, True, True], [True] * 4]
-    assert (np.array([[0.3]]) > two_groups(np.array([[0.3]]))[:, None]).all()
+    rows = np.array([[0.0, 0.1, 0.9, 1.0], [5.0, 5.0, 5.0, 5.0], [0.0] * 4])
+    expected = [[False, False, True, True], [True] * 4, [False] * 4]
+    assert (rows > two_groups(rows, 0.2)[:, None]).tolist() == expected
+    single = np.array([[0.3], [0.1]])
+    assert (single > two_groups(single, 0.2)[:, None]).tolist() == [[True], [False]]
+
+
+@pytest.mark.parametrize("threshold", ["half-edge", "otsu", "certified"])
+@pytest.mark.parametrize("joined", [1, 2, 6], ids=["none", "one edge", "clique"])
+def test_heat_kernel_tells_cliques_from_patches_without_edges(threshold, joined):
+    edges = [(u, w) for w in range(joined) for u in range(w)]
+    graph = Graph.from_edges("g", 6, np.array(edges).reshape(-1, 2))
+    seen = lograb.generate(graph, strategy="custom", patches=[range(6)], k=6).observations
+    answer = ATTACKS["heat-kernel"].reconstruct(seen, np.random.default_rng(0), {"threshold": threshold})
+    assert np.array_equal(answer.edges, graph.edges)
+
+
+def test_heat_kernel_scores_rank_pairs_and_claims_stay_few():
+    for d in (1, 2):
+        instance = lograb.generate("citation", d=d, p=0.6, k=32, sigma=0.05, seed=1)
+        scores = evaluate(instance, run_attack(instance, "heat-kernel")[0])
+        assert scores["average_precision"] > 0.85
+        assert scores["f1"]["global"] > 0.6
+        assert scores["claimed"] < 2 * len(instance.truth.edges)
+
+
+def test_nothing_is_certified_in_a_rotated_gauge():
+    instance = lograb.generate("karate", d=1, k=40, gauge="rotation")
+    answer, _ = run_attack(instance, "heat-kernel", settings={"threshold": "certified"})
+    assert answer.diagnostics["certified_patches"] == 0
+    assert np.abs(answer.scores).max() < 1
+
+
+@pytest.mark.parametrize("name", ["heat-kernel", "afr"])
+def test_patches_that_are_too_large_are_said_to_be_left_out(name):
+    seen = lograb.generate("karate", d=1, k=40).observations
+    answer = ATTACKS[name].reconstruct(seen, np.random.default_rng(0), {"max_size": 9})
+    judged = [set(seen.members(i).tolist()) for i in range(seen.n_patches) if seen.sizes[i] <= 9]
+    assert answer.diagnostics["skipped_patches"] == (seen.sizes > 9).sum() > 0
+    assert set(answer.nodes.tolist()) == set.union(*judged)
+    larger = lograb.generate("karate", d=2, k=40).observations
+    with pytest.raises(LograbError, match="raise max_size"):
+        ATTACKS[name].reconstruct(larger, np.random.default_rng(0), {"max_size": 2})
+
+
+@pytest.mark.parametrize(("name", "settings"), [("heat-kernel", {}), ("afr", {}), ("afr", {"align_dim": "auto"})])
+def test_patches_of_one_size_may_differ_in_rank(name, settings):
+    """Cutting columns off one patch must not change what is read from another of the same size."""
+    seen = lograb.generate("karate", strategy="custom", patches=[range(8), range(20, 28)], k=8).observations
+    keep = np.r_[np.ones(64, bool), np.tile(np.arange(8) < 5, 8)]
+    cut = dataclasses.replace(
+        seen, ranks=np.array([8, 5]), vectors=seen.vectors[keep], values=seen.values[:13],
+        next_values=np.array([np.nan, seen.values[13]]),
+    )  # fmt: skip
+    assert len(list(patches_by_size(cut, 10))) == 2
+    one, two = (ATTACKS[name].reconstruct(s, np.random.default_rng(0), settings) for s in (seen, cut))
+    first = [{tuple(e): s for e, s in zip(a.edges.tolist(), a.scores) if e[1] < 8} for a in (one, two)]
+    assert first[0]
+    assert first[0] == pytest.approx(first[1])
 
 
 def test_floor_and_ceiling_enclose():
@@ -96,6 +156,14 @@ def test_floor_and_ceiling_enclose():
     assert compare(instance, ["heat-kernel"])[0]["floor"] == best
     assert all(r["f1"]["global"] <= r["ceiling"] for r in rows)
     assert 0.9 < rows[0]["floor"] < rows[0]["ceiling"] < 1
+
+
+def test_the_floor_is_at_least_that_of_claiming_every_pair():
+    graph = Graph.from_edges("near clique", 8, [(u, w) for w in range(8) for u in range(w - 1)])
+    instance = lograb.generate(graph, strategy="global", k=8, sigma=1.0)
+    row = compare(instance, ["membership"])[0]
+    assert row["claimed"] == 0
+    assert row["floor"] == pytest.approx(2 * 21 / (21 + 28))
 
 
 def test_unknown_attack_names_the_closest():
@@ -139,9 +207,46 @@ def replace_vectors(seen, change):
 @pytest.mark.parametrize("name", EACH)
 def test_answers_do_not_depend_on_column_signs(name):
     seen = instance_for_invariance().observations
+    same_answer(*(reconstruct(name, s) for s in (seen, flip_signs(seen))))
+
+
+def flip_signs(seen):
     rng = np.random.default_rng(7)
-    flipped = replace_vectors(seen, lambda i, block: block * rng.choice([-1.0, 1.0], size=block.shape[1]))
-    same_answer(*(reconstruct(name, s) for s in (seen, flipped)))
+    return replace_vectors(seen, lambda i, block: block * rng.choice([-1.0, 1.0], size=block.shape[1]))
+
+
+# Instances on which AFR has something to stitch, and the settings that let it.
+STITCHED = {
+    "auto 1-hop": ({}, {"align_dim": "auto"}),
+    "auto 2-hop": ({"d": 2}, {"align_dim": "auto"}),
+    "auto clusters": ({"strategy": "cluster", "d": 2, "clusters": 4},
+                      {"align_dim": "auto", "inlier_tolerance": 0.9}),
+    "auto truncated": ({"d": 2, "k": 8}, {"align_dim": "auto", "s_min": 0.2, "delta_min": 0.0}),
+    "full truncated": ({"d": 2, "k": 4}, {"s_min": 0.2, "delta_min": 0.0, "gamma": 2.0}),
+}  # fmt: skip
+
+
+def stitch(seen, case, **settings):
+    chosen = STITCHED[case][1] | {"cross_voting": False, "top_k": None} | settings
+    answer = ATTACKS["afr"].reconstruct(seen, np.random.default_rng(0), chosen)
+    assert answer.diagnostics["stitches_accepted"] > 2
+    return answer
+
+
+@pytest.mark.parametrize("case", STITCHED)
+@pytest.mark.parametrize("bundle", ["joint", "off"])
+def test_stitched_answers_do_not_depend_on_column_signs(case, bundle):
+    seen = instance_for_invariance(**STITCHED[case][0]).observations
+    same_answer(*(stitch(s, case, bundle=bundle) for s in (seen, flip_signs(seen))))
+
+
+@pytest.mark.parametrize("case", ["auto 1-hop", "auto 2-hop"])
+def test_stitched_answers_follow_a_relabelling_of_the_nodes(case):
+    seen = instance_for_invariance(**STITCHED[case][0]).observations
+    order = np.random.default_rng(3).permutation(seen.n_nodes)
+    plain, moved = (stitch(s, case) for s in (seen, relabel(seen, order)))
+    back = {tuple(sorted(order[list(e)].tolist())) for e in plain.edges}
+    assert back == {tuple(e) for e in moved.edges.tolist()}
 
 
 @pytest.mark.parametrize("name", ["random", "membership", "heat-kernel", "afr"])
@@ -186,15 +291,18 @@ def test_answers_follow_a_relabelling_of_the_nodes(name):
 
 @pytest.mark.parametrize("name", EACH)
 def test_answers_ignore_edges_that_no_patch_contains(name):
+    """Of the altered pairs some have an unobserved node; of others both are observed, in different patches."""
     graph = lograb.load_graph("karate")
-    patches = [range(17), range(10, 25)]  # nodes 25 .. 33 are in no patch
-    seen_edges = graph.edges[(graph.edges < 25).all(axis=1)]
-    hidden = Graph.from_edges("other", 34, np.concatenate([seen_edges, [[0, 33]]]))
+    patches = [range(17), range(10, 25), range(3)]  # nodes 25 .. 33 are in no patch
+    shared = (graph.edges < 17).all(axis=1) | ((graph.edges >= 10) & (graph.edges < 25)).all(axis=1)
+    apart = [[0, 33], *([u, w] for u in range(10) for w in range(17, 25) if (u + w) % 3 == 0)]
+    hidden = Graph.from_edges("other", 34, np.concatenate([graph.edges[shared], apart]))
     answers = []
     for truth in (graph, hidden):
-        seen = lograb.generate(truth, strategy="custom", patches=patches, k=6).observations
+        seen = lograb.generate(truth, strategy="custom", patches=patches, k=20).observations
         answers.append(reconstruct(name, seen))
     same_answer(*answers)
+    assert len(answers[0].edges)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -204,6 +312,22 @@ def test_odd_patches_give_a_valid_answer(name, patches):
     answer = reconstruct(name, seen)
     assert answer.n_nodes == 34
     assert np.isin(answer.nodes, seen.nodes).all()
+
+
+@pytest.mark.parametrize("seen", [pytest.param(s, id=what) for what, s in odd_inputs() if what != "withheld"])
+@pytest.mark.parametrize(("name", "settings"), [
+    ("heat-kernel", {}), ("heat-kernel", {"threshold": "otsu"}), ("heat-kernel", {"threshold": "certified"}),
+    ("afr", {}), ("afr", {"align_dim": "auto", "connected": "any", "s_min": 0.0, "delta_min": 0.0, "alpha": 0.0}),
+    ("afr", {"score": "local", "s_min": 0.0, "delta_min": 0.0}),
+], ids=str)  # fmt: skip
+def test_odd_observations_give_a_valid_answer(name, settings, seen):
+    if seen.values is None:
+        values = np.sort(np.random.default_rng(0).uniform(0, 2, int(seen.ranks.sum())))
+        seen = dataclasses.replace(seen, values=values, next_values=np.where(seen.complete, np.nan, 2.0))
+    with np.errstate(divide="raise", invalid="raise", over="raise"):
+        answer = ATTACKS[name].reconstruct(seen, np.random.default_rng(0), settings)
+    assert np.isfinite(answer.scores).all()
+    json.dumps(answer.diagnostics, allow_nan=False)
 
 
 def test_nan_embeddings_and_duplicate_nodes_are_refused_before_any_attack():

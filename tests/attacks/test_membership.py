@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import lograb
 from lograb.attacks import centres
+from lograb.attacks import membership as membership_module
 from lograb.attacks.centres import possible_centres
 from lograb.attacks.membership import membership
 from lograb.metrics import count_edges
@@ -70,10 +71,11 @@ def test_withholding_the_centres_hardly_helps(source, p):
     assert f1(instance, seen) >= f1(instance, instance.observations) - gap
 
 
-@pytest.mark.parametrize("parameters", [{"d": 2}, {"strategy": "random", "d": 2}, {"strategy": "cluster"}])
+@pytest.mark.parametrize("parameters", [{"d": 2}, {"strategy": "random", "d": 2},
+                                        {"strategy": "cluster", "clusters": 3}])
 def test_other_patches_fall_back_to_co_occurrence(parameters):
     seen = without_centres(lograb.generate("karate", p=0.8, k=1, **parameters))
-    assert membership(seen, rng()).diagnostics == {"rule": "co-occurrence"}
+    assert membership(seen, rng()).diagnostics == {"rule": "co-occurrence", "skipped_patches": 0}
 
 
 def test_ego_networks_that_a_user_brings_are_recognised():
@@ -85,13 +87,30 @@ def test_ego_networks_that_a_user_brings_are_recognised():
     assert f1(brought, brought.observations) > f1(instance, seen) - 0.02
 
 
-@pytest.mark.parametrize("patches", [
-    [[0, 1], [1, 2], [0, 2]],  # contradiction: every two share one node, which cannot be the centre of both
-    [list(range(20)), list(range(14, 34))],  # no contradiction, but any of the shared nodes would do
+@pytest.mark.parametrize(("patches", "rule"), [
+    ([[0, 1], [1, 2], [0, 2]], "none"),  # contradiction: every two share one node, the centre of only one
+    ([[0, 1], [1, 2], [0, 2], [0, 1]], "co-occurrence"),
+    ([list(range(20)), list(range(14, 34))], "co-occurrence"),  # any of the shared nodes would do
 ])  # fmt: skip
-def test_other_lists_are_not_taken_for_ego_networks(patches):
+def test_other_lists_are_not_taken_for_ego_networks(patches, rule):
     seen = lograb.generate("karate", strategy="custom", patches=patches, k=1).observations
-    assert membership(seen, rng()).diagnostics == {"rule": "co-occurrence"}
+    assert membership(seen, rng()).diagnostics == {"rule": rule, "skipped_patches": 0}
+
+
+@pytest.mark.parametrize("parameters", [
+    {"strategy": "global"}, {"strategy": "custom", "patches": [list(range(12)), list(range(12, 30))]},
+], ids=["one patch", "no overlap"])  # fmt: skip
+def test_patches_that_say_nothing_give_no_claim(parameters):
+    answer = membership(lograb.generate("karate", k=1, **parameters).observations, rng())
+    assert answer.diagnostics["rule"] == "none"
+    assert len(answer.edges) == 0
+
+
+def test_patches_that_are_too_large_are_counted(monkeypatch):
+    monkeypatch.setattr(membership_module, "MAX_SIZE", 9)
+    seen = lograb.generate("karate", d=2, k=1).observations
+    answer = membership(dataclasses.replace(seen, centres=None), rng())
+    assert answer.diagnostics["skipped_patches"] == (seen.sizes > 9).sum() > 0
 
 
 def test_a_contradiction_is_proven():
@@ -102,7 +121,7 @@ def test_a_contradiction_is_proven():
 def test_balls_that_contradict_the_protocol_fall_back():
     seen = without_centres(lograb.generate("karate", strategy="custom", patches=[[0, 1], [1, 2], [0, 2]], k=1))
     announced = dataclasses.replace(seen, protocol=seen.protocol.model_copy(update={"strategy": "d-hop"}))
-    assert membership(announced, rng()).diagnostics == {"rule": "co-occurrence"}
+    assert membership(announced, rng()).diagnostics["rule"] == "none"
 
 
 def test_undecided_centres_share_the_odds():

@@ -19,7 +19,7 @@ import lograb
 from lograb.attacks import eigen_sync, local2global
 from lograb.attacks.eigen_sync import EigenSyncSettings
 from lograb.attacks.local2global import Local2GlobalSettings
-from lograb.attacks.nearest import nearest
+from lograb.attacks.nearest import join_neighbours, nearest
 from lograb.attacks.partners import choose_pairs, number_components
 from lograb.attacks.synchronisation import PatchGraph, round_blocks, synchronise
 from lograb.errors import LograbError
@@ -212,6 +212,16 @@ def test_nearest_agrees_with_sorting_and_leaves_ties_out():
     assert set(zip(source.tolist(), target.tolist())) == expected
     assert len(nearest(np.eye(6), np.zeros(6, np.int64), 4, "cosine")[0]) == 0
     assert len(nearest(np.eye(6), np.zeros(6, np.int64), 5, "cosine")[0]) == 30
+
+
+@pytest.mark.parametrize("companions", [True, False])
+@pytest.mark.parametrize(("neighbours", "lost"), [(1, 6), (4, 24), (5, 0)])
+def test_places_that_ties_leave_empty_are_counted(companions, neighbours, lost):
+    """Six points at right angles: whoever wants fewer than all five others gets none."""
+    seen = pack(6, [range(6)], [np.eye(6)])
+    answer = join_neighbours(seen, np.eye(6), np.zeros(1, np.int64), neighbours, "cosine", {}, companions)
+    assert answer.diagnostics == {"places_lost_to_ties": lost}
+    assert len(answer.edges) == (15 if lost == 0 else 0)
 
 
 def test_rounding_keeps_orthogonal_blocks_and_leaves_open_directions_open():

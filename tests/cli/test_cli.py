@@ -152,6 +152,13 @@ def test_attack_evaluate_certify(tmp_path):
     assert certified["guaranteed"]["without_truth"] == 34
     assert "complete-spectrum" in ok("certify", path).stdout
     assert "F1, global" in ok("attack", path, "--method", "random").stdout
+    assert again.keys() >= keys
+    assert again["method"] is again["seconds"] is again["diagnostics"] is None
+    assert "F1, global" in ok("evaluate", path, tmp_path / "a.csv").stdout
+    (tmp_path / "own.csv").write_text("u,v,score\n0,1,0.9\n0,9,0.1\n")
+    for options, claimed in (([], 2), (["--threshold", 0.5], 1)):
+        found = json.loads(ok("evaluate", path, tmp_path / "own.csv", *options, "--json").stdout)
+        assert found["claimed"] == claimed
 
 
 def test_attack_without_truth_scores_nothing(tmp_path):
@@ -164,16 +171,30 @@ def test_attack_without_truth_scores_nothing(tmp_path):
 
 def test_several_graphs_are_averaged(tmp_path):
     path = tmp_path / "x.lograb"
-    ok("generate", "superpixels", "--graph", 1, "-p", 0.2, "-o", path)
-    row = json.loads(ok("attack", path, "--method", "heat-kernel", "--json").stdout)
+    ok("generate", "superpixels", "-p", 0.1, "-k", 8, "-o", path)
+    row = json.loads(ok("attack", path, "--method", "heat-kernel", "-o", tmp_path / "a.csv", "--json").stdout)
     assert 0 < row["f1"]["global"] <= row["ceiling"] < 1
+    assert row["diagnostics"] == {"graphs": 100, "certified_patches": 0, "skipped_patches": 0}
+    with (tmp_path / "a.csv").open() as file:
+        claimed = [line.split(",") for line in file if line.endswith(",1\n")]
+    assert row["claimed"] == len(claimed)
+    assert len({graph for graph, *_ in claimed}) == 100
+    again = json.loads(ok("evaluate", path, tmp_path / "a.csv", "--json").stdout)
+    for key in ("precision", "recall", "average_precision", "floor", "claimed"):
+        assert again[key] == pytest.approx(row[key])
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--method", "magic"], "unknown attack"),
-        (["--method", "afr", "--set", "alfa=1"], "Settings: t, threshold"),
+        (["--method", "afr", "--set", "alfa=1"], "unknown afr setting 'alfa'. Did you mean 'alpha'? Choices: t,"),
+        (["--method", "random", "--set", "alfa=1"], "unknown random setting 'alfa'. Choices: none"),
+        (["--method", "afr", "--set", "alpha=0.5", "--set", "alpha=0.7"], "'alpha' is given twice"),
+        (["--method", "afr", "--set", "t=Infinity"], "t: "),
+        (["--method", "heat-kernel", "--set", "t=NaN"], "t: "),
+        (["--method", "afr", "--set", "output=fill", "--set", "top_k=null"], "set top_k"),
+        (["--method", "random", "--seed", "-1"], "'--seed'"),
         (["--method", "afr", "--set", "alpha"], "key=value"),
         (["--method", "afr", "--set", "alpha=7"], "alpha"),
     ],

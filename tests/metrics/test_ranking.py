@@ -38,3 +38,15 @@ def test_auroc_is_the_chance_that_a_true_pair_outranks_a_false_one(pairs, more_t
         assert np.isnan(found)
     else:
         assert found == pytest.approx(np.mean([(a > b) + 0.5 * (a == b) for a in high for b in low]))
+
+
+def test_infinite_scores_tie():
+    ranking = Ranking.of(np.array([np.inf, np.inf, -np.inf, -np.inf]), np.array([True, False, True, False]), 2, 4)
+    assert ranking.auroc() == 0.5
+    assert ranking.average_precision() == 0.5
+
+
+def test_without_false_pairs_there_is_no_false_rate():
+    ranking = Ranking.of(np.array([0.9]), np.array([True]), n_true=1, n_pairs=1)
+    assert np.isnan(ranking.recall_at_false_rate(0.1))
+    assert ranking.average_precision() == 1.0

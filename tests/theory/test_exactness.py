@@ -8,7 +8,7 @@ import pytest
 import lograb
 from lograb.errors import LograbError
 from lograb.theory import certify, certify_patch
-from lograb.theory.certificate import STATEMENTS, as_json
+from lograb.theory.certificate import OBSERVED, STATEMENTS, as_json
 from lograb.theory.elimination import eliminate, entry_bounds, possible_degrees
 from lograb.theory.exactness import check_spectrum, complete_adjacency, truncated_twins
 from lograb.theory.heat import normalized_laplacian
@@ -163,7 +163,7 @@ def test_counts_agree_with_single_patches_and_nothing_is_contradicted(d, k):
     json.dumps(report)
     assert report["contradicted"] == 0
     assert report["guaranteed"]["with_truth"] >= report["guaranteed"]["without_truth"] >= report["complete"]
-    counts = dict.fromkeys(STATEMENTS, 0)
+    counts, proved = dict.fromkeys(STATEMENTS, 0), int((seen.sizes <= 1).sum())
     for i in range(seen.n_patches):
         truth = np.zeros((seen.sizes[i],) * 2, dtype=bool)
         rows, cols = ends[ptr[i] : ptr[i + 1]].T
@@ -173,6 +173,8 @@ def test_counts_agree_with_single_patches_and_nothing_is_contradicted(d, k):
         json.dumps(as_json(found))
         for certificate in found:
             counts[certificate.name] += certificate.holds
+        proved += any(certificate.holds for certificate in found if certificate.name not in OBSERVED)
+    assert report["guaranteed"]["with_truth"] == proved
     assert {s["name"]: s["holds"] for s in report["statements"]} == counts
     at = {s["name"]: s for s in report["statements"]}
     assert at["complete-spectrum"]["holds"] == at["complete-heat-kernel"]["holds"] == report["complete"]

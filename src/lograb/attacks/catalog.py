@@ -70,6 +70,9 @@ class Attack:
         self, seen: Observations, rng: np.random.Generator, settings: dict[str, Any] | None = None
     ) -> Reconstruction:
         """Run the attack; `settings` overrides some of its defaults by name."""
+        for key in settings or {}:
+            if key not in self.settings.model_fields:
+                raise unknown_name(f"{self.name} setting", key, self.settings.model_fields or ["none"])
         try:
             chosen = self.settings(**(settings or {}))
         except ValidationError as error:

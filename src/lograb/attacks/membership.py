@@ -9,7 +9,8 @@ Which rule applies is decided by what is public. The protocol says how patches w
 - balls of radius 1 (``d-hop``, ``random``): their centres, published or inferred;
 - ``custom`` lists, about which it says nothing: taken for balls of radius 1 if they do not contradict that
   and the centre of at least half of them follows. Balls of radius 2 pass this test too, and are misread;
-- everything else, and balls that contradict each other: co-occurrence.
+- everything else, and balls that contradict each other: co-occurrence;
+- a single patch, and patches in which all pairs co-occur alike, say nothing about any pair: no claim.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def membership(seen: Observations, rng: np.random.Generator, settings: object = 
     rule, candidates = _centre_candidates(seen)
     if candidates is None:
         pairs, scores = _closest_companions(seen)
-        return Reconstruction(seen.n_nodes, pairs, scores, nodes, diagnostics={"rule": rule})
+        told = {"rule": rule if len(pairs) else "none", "skipped_patches": int((seen.sizes > MAX_SIZE).sum())}
+        return Reconstruction(seen.n_nodes, pairs, scores, nodes, diagnostics=told)
     pairs, scores = _pairs_with_centres(seen, candidates)
     claimed = scores >= 0.5
     told = {"rule": rule, "undecided_patches": int((_per_patch(seen, candidates) > 1).sum())}
@@ -91,12 +93,14 @@ def _closest_companions(seen: Observations) -> tuple[Ints, Floats]:
     """Claim for each node the companions with which it shares the largest part of its patches.
 
     The similarity of u and w is c_uw / sqrt(c_u c_w), with c the number of patches. A pair is
-    claimed if it is the best one of either node; ties count.
+    claimed if it is the best one of either node; ties count. Where all pairs are equally similar, none is.
     """
     inside = membership_matrix(seen, np.flatnonzero(seen.sizes <= MAX_SIZE))
     counts = inside.sum(axis=0)
     together = sp.triu(inside.T @ inside, k=1, format="coo")
     similarity = together.data / np.sqrt(counts[together.row] * counts[together.col])
+    if np.ptp(similarity) <= 1e-12 if len(similarity) else True:
+        return np.empty((0, 2), np.int64), np.empty(0)
     best = np.zeros(seen.n_nodes)
     np.maximum.at(best, together.row, similarity)
     np.maximum.at(best, together.col, similarity)

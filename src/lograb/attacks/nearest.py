@@ -36,6 +36,10 @@ def join_neighbours(
 ) -> Reconstruction:
     """Average the aligned coordinates of each node and claim its nearest neighbours.
 
+    Where several nodes tie for the last place among the neighbours of another, none of them gets it: see
+    `nearest`. A node whose neighbours all tie has no claims. The diagnostic ``places_lost_to_ties`` counts the
+    places that stay empty.
+
     Parameters
     ----------
     rows : float array, shape (n_entries, dim)
@@ -64,12 +68,15 @@ def join_neighbours(
     if companions:
         place = np.full(len(counts), -1)
         place[usable] = np.arange(len(usable))
-        source, target, scores = _nearest_companions(points, place[entry_copy], owner, neighbours, metric)
+        source, target, scores, lost = _nearest_companions(points, place[entry_copy], owner, neighbours, metric)
     else:
         source, target, scores = nearest(points, copies // n, neighbours, metric)
+        sizes = np.unique(copies // n, return_counts=True)[1]
+        lost = int((sizes * np.minimum(sizes - 1, neighbours)).sum()) - len(source)
     node = copies % n
     keys, scores, _ = _largest_by_key(node[source] * n + node[target], scores)
     kept = _ahead_of_the_rest(keys // n, scores, neighbours)
+    lost += _places(keys // n, neighbours) - len(kept)
     pairs = np.sort(unpair(keys[kept], n), axis=1)
     keys, scores, sides = _largest_by_key(pairs[:, 0] * n + pairs[:, 1], scores[kept])
     agreed = sides > int(mutual)
@@ -77,7 +84,8 @@ def join_neighbours(
     islands = np.full(seen.n_nodes, seen.n_patches)
     np.minimum.at(islands, seen.nodes, component[owner])
     islands[islands == seen.n_patches] = -1
-    return Reconstruction(seen.n_nodes, edges, scores, np.unique(seen.nodes), edges, scores, islands, diagnostics)
+    told = diagnostics | {"places_lost_to_ties": lost}
+    return Reconstruction(seen.n_nodes, edges, scores, np.unique(seen.nodes), edges, scores, islands, told)
 
 
 def _prepare(points: Floats, metric: MetricName) -> tuple[Floats, Ints]:
@@ -95,6 +103,11 @@ def _largest_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats, Ints]:
     largest = np.full(len(unique), -np.inf)
     np.maximum.at(largest, index, scores)
     return unique, largest, counts
+
+
+def _places(owner: Ints, neighbours: int) -> int:
+    """Count the claims that would be left if every owner could keep `neighbours` of its own."""
+    return int(np.minimum(np.bincount(owner), neighbours).sum())
 
 
 def _ahead_of_the_rest(owner: Ints, scores: Floats, neighbours: int) -> Ints:
@@ -142,13 +155,19 @@ def nearest(points: Floats, group: Ints, neighbours: int, metric: MetricName) ->
 
 def _nearest_companions(
     points: Floats, point: Ints, patch: Ints, neighbours: int, metric: MetricName, at_once: int = 1 << 21
-) -> tuple[Ints, Ints, Floats]:
+) -> tuple[Ints, Ints, Floats, int]:
     """Find the nearest neighbours of each point among the points that share a patch with it.
 
     Parameters
     ----------
     point, patch : int64 arrays, shape (n_entries,)
         Which point lies in which patch; point -1 is left out.
+
+    Returns
+    -------
+    source, target, scores : as for `nearest`
+    lost : int
+        Places that stay empty because of ties.
     """
     known = np.flatnonzero(point >= 0)
     shape = (len(points), int(patch.max(initial=-1)) + 1)
@@ -156,7 +175,7 @@ def _nearest_companions(
     members = inside.T.tocsr()
     cost = pointer(inside @ np.diff(members.indptr))
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
-    start = 0
+    start = lost = 0
     while start < len(points):
         stop = max(start + 1, int(np.searchsorted(cost, cost[start] + at_once, side="right")) - 1)
         near = (inside[start:stop] @ members).tocoo()
@@ -164,10 +183,11 @@ def _nearest_companions(
         source, target = source[source != target], target[source != target]
         scores = _scores(points[source], points[target], metric)
         kept = _ahead_of_the_rest(source, scores, neighbours)
+        lost += _places(source, neighbours) - len(kept)
         found.append((source[kept], target[kept], scores[kept]))
         start = stop
     source, target, scores = (np.concatenate(part) for part in zip(*found))
-    return source, target, scores
+    return source, target, scores, lost
 
 
 def _scores(one: Floats, other: Floats, metric: MetricName) -> Floats:

@@ -46,7 +46,7 @@ MAX_REFLECTED = 5
 class PointNetLKSettings(BaseModel):
     """Choices of the registration; iterations and step follow the original."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     dim: int = Field(default=3, ge=1, le=16)
     """Dimensions of the point clouds."""

@@ -49,7 +49,7 @@ RESIDUAL_FLOOR = 0.01
 class SynchronisationSettings(BaseModel):
     """Choices of every attack that synchronises patches and joins nearest neighbours."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     min_overlap: int = Field(default=2, ge=1)
     """Shared nodes that a pair of patches needs to be aligned."""

@@ -129,7 +129,7 @@ def attack(
     file: File,
     method: Annotated[str, typer.Option(help="Which attack (see 'lograb list attacks').")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the answer: .npz or .csv.")] = None,
-    seed: Annotated[int, typer.Option(help="For attacks that draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For attacks that draw.")] = 0,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
     features: Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
     = False,
@@ -145,12 +145,17 @@ def attack(
 def evaluate(
     file: File,
     answer: Annotated[Path, typer.Argument(metavar="RECON", help="An answer: .npz, or a u,v,score table.")],
+    threshold: Annotated[float | None, typer.Option(help="Claim the pairs whose score is at least this.")] = None,
     json: Json = False,
 ) -> None:
-    """Score an answer against an instance's truth."""
+    """Score an answer against an instance's truth.
+
+    Every row of a table is a claim, unless it has a fourth column, claimed (1 or 0), or a threshold is given. Rows
+    that are no claims are pairs that were judged, and count in the ranking metrics.
+    """
     from lograb.cli.attacks import evaluate_answer
 
-    evaluate_answer(file, answer, json)
+    evaluate_answer(file, answer, threshold, json)
 
 
 @app.command()
@@ -158,7 +163,7 @@ def link(
     file: File,
     method: Annotated[str, typer.Option(help="Which method (see 'lograb list links').")],
     repeats: Annotated[int, typer.Option(help="Draws of negatives, each with a training of its own.")] = 1,
-    seed: Annotated[int, typer.Option(help="Negatives and training follow from it.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Negatives and training follow from it.")] = 0,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
     halo: Annotated[str, typer.Option(help="For clusters: drop their halos, or keep them.")] = "drop",
     negatives: Annotated[str, typer.Option(help="Draw from all pairs (uniform), or possible ones.")] = "uniform",
@@ -185,7 +190,7 @@ def classify(
     split: Annotated[str, typer.Option(help="What is kept apart: patch (as in the paper) or node-disjoint.")]
     = "patch",
     repeats: Annotated[int, typer.Option(help="Splits and trainings to average over.")] = 1,
-    seed: Annotated[int, typer.Option(help="All randomness follows from it.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="All randomness follows from it.")] = 0,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
     json: Json = False,
 ) -> None:

@@ -9,17 +9,19 @@ from typing import Any
 from lograb import pipeline
 from lograb.cli.output import notice, print_json, print_table
 from lograb.errors import LograbError
-from lograb.tasks import average, bounds, read_answers, run_attack, write_answers
+from lograb.tasks import attack_graphs, average, bounds, read_answers, write_answers
 from lograb.theory import certify
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """Read ``key=value`` settings; values are JSON where they can be, text otherwise."""
-    settings = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
         key, separator, text = pair.partition("=")
         if not separator or not key:
             raise LograbError(f"a setting is written key=value, got '{pair}'")
+        if key in settings:
+            raise LograbError(f"the setting '{key}' is given twice")
         try:
             settings[key] = json_module.loads(text)
         except ValueError:
@@ -33,14 +35,11 @@ def attack_instance(
     """Run an attack; score it where the file carries the truth."""
     instance = pipeline.load(path)
     settings = parse_settings(pairs)
-    runs = [run_attack(graph, method, seed, settings, features) for graph in instance]
-    answers = [answer for answer, _ in runs]
+    answers, told = attack_graphs(instance, method, seed, settings, features)
     if output is not None:
         write_answers(output, instance, answers)
-    told = answers[0].diagnostics if len(answers) == 1 else {"graphs": len(answers)}
-    result: dict[str, Any] = {"method": method, "seed": seed, "features": features,
-                              "seconds": sum(s for _, s in runs), "claimed": sum(len(a.edges) for a in answers),
-                              "diagnostics": told}  # fmt: skip
+    result: dict[str, Any] = {"method": method, "seed": seed, "features": features, **told,
+                              "claimed": sum(len(answer.edges) for answer in answers)}  # fmt: skip
     if instance.has_truth:
         result |= average(instance, answers) | bounds(instance, seed)
     else:
@@ -48,10 +47,11 @@ def attack_instance(
     show_scores(f"{method} on {path}", result, json)
 
 
-def evaluate_answer(path: Path, answer: Path, json: bool) -> None:
+def evaluate_answer(path: Path, answer: Path, threshold: float | None, json: bool) -> None:
     """Score an answer from a file."""
     instance = pipeline.load(path)
-    result = {"answer": answer.name} | average(instance, read_answers(answer, instance)) | bounds(instance)
+    scores = average(instance, read_answers(answer, instance, threshold)) | bounds(instance)
+    result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **scores}
     show_scores(f"{answer} on {path}", result, json)
 
 
@@ -62,7 +62,7 @@ def show_scores(title: str, result: dict[str, Any], json: bool) -> None:
         return
     flat = {f"F1, {scope}": value for scope, value in result.get("f1", {}).items()}
     flat |= {key: value for key, value in result.items() if key not in ("f1", "method", "answer", "diagnostics")}
-    flat |= result.get("diagnostics", {})
+    flat |= result["diagnostics"] or {}
     print_table(title, ("what", "value"), [(k, _cell(v)) for k, v in flat.items() if v is not None], fold="value")
 
 
@@ -92,8 +92,8 @@ def certify_instance(path: Path, json: bool) -> None:
     print_table(f"{path}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold="says")
     guaranteed = result["guaranteed"]
     print(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches.")
-    if result.get("reason"):
-        print(result["reason"])
+    if result["unchecked"]:
+        print(f"Not checked: {result['unchecked']:,} patches ({result['reason'] or 'too large'}).")
 
 
 def _add_up(found: list[dict[str, Any]]) -> dict[str, Any]:

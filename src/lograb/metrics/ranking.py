@@ -30,7 +30,7 @@ class Ranking:
     def of(cls, scores: Floats, true: Bools, n_true: int, n_pairs: int) -> Ranking:
         """Sort scored pairs; the `n_pairs` in all, `n_true` of them true, include the unlisted ones."""
         order = np.argsort(-scores, kind="stable")
-        ends = np.append(np.diff(scores[order]) != 0, True)[: len(order)]
+        ends = np.append(scores[order][1:] != scores[order][:-1], True)[: len(order)]  # infinite ones may tie
         hits, misses = np.cumsum(true[order])[ends], np.cumsum(~true[order])[ends]
         return cls(np.append(hits, n_true).astype(float), np.append(misses, n_pairs - n_true).astype(float))
 
@@ -50,8 +50,11 @@ class Ranking:
         return float((gained * (below + 0.5 * tied)).sum() / (self.hits[-1] * self.misses[-1]))
 
     def recall_at_false_rate(self, rate: float) -> float:
-        """Largest share of true pairs found while at most `rate` of the false ones are claimed."""
-        if not self.hits[-1]:
+        """Largest share of true pairs found while at most `rate` of the false ones are claimed.
+
+        NaN without true pairs, and without false ones: there is no rate of which then.
+        """
+        if not self.hits[-1] or not self.misses[-1]:
             return float("nan")
         allowed = self.misses <= rate * self.misses[-1]
         return float(self.hits[allowed].max(initial=0.0) / self.hits[-1])

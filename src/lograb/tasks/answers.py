@@ -4,17 +4,22 @@
     What `lograb attack -o` writes: the arrays of one reconstruction per graph, and nothing that
     could execute.
 anything else
-    A text table ``u,v,score`` (score optional, default 1) with the instance's node names, or ids
-    where it has none; a first column ``graph`` for instances of several graphs. Header optional.
+    A text table ``u,v,score,claimed`` with the instance's node names, or ids where it has none; a first column
+    ``graph`` for instances of several graphs. The score is optional (default 1), and so is the last column: 1
+    for a claimed edge, 0 for a pair that was judged only. Without it every row is a claim, or, with a threshold,
+    every row whose score reaches it. Separated by commas, tabs, semicolons or spaces. A header and lines that
+    start with # are skipped, unless they name nodes. The nodes of the rows count as recovered.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +32,7 @@ INTS = {"edges", "nodes", "judged", "islands"}
 
 
 def write_answers(path: Path, instance: Instance, answers: Sequence[Reconstruction]) -> None:
-    """Write one reconstruction per graph; a name that ends in .csv gives a table of the claimed edges."""
+    """Write one reconstruction per graph: arrays if the name ends in .npz, else a table of all judged pairs."""
     try:
         if path.suffix.lower() == ".npz":
             arrays = {
@@ -41,41 +46,73 @@ def write_answers(path: Path, instance: Instance, answers: Sequence[Reconstructi
         with path.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
             many = len(answers) > 1
-            table.writerow((["graph"] if many else []) + ["u", "v", "score"])
+            table.writerow((["graph"] if many else []) + ["u", "v", "score", "claimed"])
             for number, (graph, answer) in enumerate(zip(instance, answers)):
                 names = graph.node_names or range(graph.n_nodes)
                 lead = [number] if many else []
-                table.writerows([*lead, names[u], names[w], f"{s:.6g}"]
-                                for (u, w), s in zip(answer.edges.tolist(), answer.scores.tolist()))  # fmt: skip
+                table.writerows([*lead, names[u], names[w], repr(score), claim]
+                                for u, w, score, claim in _rows(answer))  # fmt: skip
     except OSError as error:
         raise LograbError(f"cannot write '{path}': {error.strerror}") from None
 
 
-def read_answers(path: Path, instance: Instance) -> list[Reconstruction]:
-    """Read an answer, one reconstruction per graph of the instance."""
+def _rows(answer: Reconstruction) -> Iterator[tuple[int, int, float, int]]:
+    """List claimed edges, then the other judged pairs: u, w, score, whether claimed."""
+    claimed = set()
+    for (u, w), score in zip(answer.edges.tolist(), answer.scores.tolist()):
+        claimed.add((u, w))
+        yield u, w, score, 1
+    if answer.judged is not None and answer.judged_scores is not None:
+        for (u, w), score in zip(answer.judged.tolist(), answer.judged_scores.tolist()):
+            if (u, w) not in claimed:
+                yield u, w, score, 0
+
+
+def read_answers(path: Path, instance: Instance, threshold: float | None = None) -> list[Reconstruction]:
+    """Read an answer, one reconstruction per graph of the instance.
+
+    With a threshold the claimed edges are the pairs whose score reaches it, whatever the file says.
+    """
     if path.suffix.lower() == ".npz":
-        return _read_npz(path, instance)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise LograbError(f"cannot read '{path}': {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise LograbError(f"'{path}' is neither an .npz file nor UTF-8 text") from None
-    return _read_table(text, instance)
+        answers = _read_npz(path, instance)
+    else:
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise LograbError(f"cannot read '{path}': {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise LograbError(f"'{path}' is neither an .npz file nor UTF-8 text") from None
+        answers = _read_table(text, instance)
+    return answers if threshold is None else [_cut(answer, threshold) for answer in answers]
+
+
+def _cut(answer: Reconstruction, threshold: float) -> Reconstruction:
+    """Claim the judged pairs whose score reaches the threshold."""
+    pairs, scores = answer.edges, answer.scores
+    if answer.judged is not None and answer.judged_scores is not None:
+        pairs, scores = answer.judged, answer.judged_scores
+    kept = scores >= threshold
+    nodes = np.union1d(answer.nodes, pairs[kept])
+    return replace(answer, edges=pairs[kept], scores=scores[kept], nodes=nodes, judged=pairs, judged_scores=scores)
 
 
 def _read_npz(path: Path, instance: Instance) -> list[Reconstruction]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile, KeyError) as error:
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, KeyError) as error:
         raise LograbError(f"cannot read the answer '{path}': {error}") from None
+    except (AttributeError, TypeError):  # an .npy file under another name is a plain array
+        raise LograbError(f"the answer '{path}' is not an .npz file") from None
     answers = []
     for number, graph in enumerate(instance):
         found: dict[str, Any] = {}
         for part in PARTS:
             array = arrays.get(f"{number}/{part}")
             if array is not None:
+                if array.dtype.kind not in ("iu" if part in INTS else "fiu"):
+                    kind = "whole numbers" if part in INTS else "numbers"
+                    raise LograbError(f"the answer '{path}': {part} must be {kind}, got {array.dtype}")
                 found[part] = array.astype(np.int64 if part in INTS else np.float64)
         if not {"edges", "scores", "nodes"} <= found.keys():
             raise LograbError(f"the answer '{path}' lacks the edges, scores or nodes of graph {number}")
@@ -83,42 +120,117 @@ def _read_npz(path: Path, instance: Instance) -> list[Reconstruction]:
     return answers
 
 
+class _Row(NamedTuple):
+    graph: int
+    pair: tuple[int, int]
+    score: float
+    claimed: bool
+
+
 def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
-    many = len(instance) > 1
-    rows = [row for row in csv.reader(text.splitlines()) if row and not row[0].startswith("#")]
-    width = 3 if many else 2
     names = (graph.node_names or map(str, range(graph.n_nodes)) for graph in instance)
     index = [{name: i for i, name in enumerate(known)} for known in names]
-    best: list[dict[tuple[int, int], float]] = [{} for _ in index]
-    for number, row in enumerate(rows, start=1):
-        if number == 1 and row[-1].strip().lower() in ("score", "v", "target", "probability"):
-            continue
-        if len(row) not in (width, width + 1):
-            raise LograbError(f"line {number}: an answer needs {width} columns and a score, got {len(row)}")
-        graph, u, w, score = _parse(number, row, many, index)
-        if u != w:
-            pair = (min(u, w), max(u, w))
-            best[graph][pair] = max(score, best[graph].get(pair, -np.inf))
-    return [_from_pairs(graph, pairs) for graph, pairs in zip(instance, best)]
-
-
-def _parse(number: int, row: list[str], many: bool, index: list[dict[str, int]]) -> tuple[int, int, int, float]:
-    fields = [field.strip() for field in row]
-    lead = fields.pop(0) if many else "0"
-    if not (lead.isascii() and lead.isdigit() and len(lead) < 12 and int(lead) < len(index)):
-        raise LograbError(f"line {number}: there is no graph '{lead}' among {len(index)}")
-    ids = index[int(lead)]
-    for name in fields[:2]:
-        if name not in ids:
-            raise LograbError(f"line {number}: there is no node '{name}' in the instance")
+    found: list[dict[tuple[int, int], tuple[float, bool]]] = [{} for _ in index]
+    width = 3 if len(index) > 1 else 2
+    separator = _separator(text, width)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator == " ")
+    first = True
     try:
-        score = float(fields[2]) if len(fields) > 2 else 1.0
+        for fields in reader:
+            row = [field for field in fields if field] if separator == " " else fields
+            if not any(field.strip() for field in row):
+                continue
+            if not _names_nodes(row, index) and (row[0].startswith("#") or (first and _is_header(row, index))):
+                first &= row[0].startswith("#")
+                continue
+            first = False
+            graph, pair, score, claimed = _parse(row, width, index)
+            if pair[0] != pair[1]:
+                before = found[graph].get(pair, (-np.inf, False))
+                found[graph][pair] = (max(score, before[0]), claimed or before[1])
+    except (csv.Error, _RowError) as error:
+        raise LograbError(f"line {reader.line_num}: {error}") from None
+    return [_from_pairs(graph, pairs) for graph, pairs in zip(instance, found)]
+
+
+class _RowError(ValueError):
+    """What is wrong with a row."""
+
+
+def _separator(text: str, width: int) -> str:
+    """Find what separates the columns of the first row that is no comment."""
+    line = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    for separator in ",\t; ":
+        row = next(csv.reader([line.strip()], delimiter=separator, skipinitialspace=True), [])
+        if width <= len(row) <= width + 2:
+            return separator
+    return ","
+
+
+def _find(name: str, ids: dict[str, int]) -> int | None:
+    """Look a node up by its name as written, else without spaces around it."""
+    return ids.get(name, ids.get(name.strip()))
+
+
+def _names_nodes(row: list[str], index: list[dict[str, int]]) -> bool:
+    """Tell whether a row begins like one of an answer: a graph where there are several, and two nodes."""
+    many = len(index) > 1
+    number = _graph_number(row[0], index) if many else 0
+    fields = row[many : many + 2]
+    return number is not None and len(fields) == 2 and all(_find(f, index[number]) is not None for f in fields)
+
+
+def _graph_number(field: str, index: list[dict[str, int]]) -> int | None:
+    text = field.strip()
+    fits = text.isascii() and text.isdigit() and len(text) < 12 and int(text) < len(index)
+    return int(text) if fits else None
+
+
+def _is_header(row: list[str], index: list[dict[str, int]]) -> bool:
+    """Tell whether a first row has as many columns as an answer and only words in them.
+
+    Without a column for scores it must not name any node: it could be a row with a node misspelt.
+    """
+    width = 3 if len(index) > 1 else 2
+    if not width <= len(row) <= width + 2 or any(_is_number(field) for field in row):
+        return False
+    return len(row) > width or all(_find(field, ids) is None for field in row for ids in index)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
     except ValueError:
-        raise LograbError(f"line {number}: a score must be a number, got '{fields[2]}'") from None
-    return int(lead), ids[fields[0]], ids[fields[1]], score
+        return False
+    return True
 
 
-def _from_pairs(graph: Instance, pairs: dict[tuple[int, int], float]) -> Reconstruction:
-    edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    scores = np.array([pairs[pair] for pair in sorted(pairs)], dtype=np.float64)
-    return Reconstruction(graph.n_nodes, edges, scores, np.unique(edges))
+def _parse(row: list[str], width: int, index: list[dict[str, int]]) -> _Row:
+    if not width <= len(row) <= width + 2:
+        raise _RowError(f"an answer needs {width} columns, a score, and whether it is claimed; got {len(row)}")
+    graph = 0
+    if width == 3:
+        number = _graph_number(row[0], index)
+        if number is None:
+            raise _RowError(f"there is no graph '{row[0].strip()}' among {len(index)}")
+        graph, row = number, row[1:]
+    nodes = []
+    for name in row[:2]:
+        node = _find(name, index[graph])
+        if node is None:
+            raise _RowError(f"there is no node '{name.strip()}' in the instance")
+        nodes.append(node)
+    text = row[2].strip() if len(row) > 2 else "1"
+    if not _is_number(text) or np.isnan(float(text)):
+        raise _RowError(f"a score must be a number, got '{text}'")
+    claimed = row[3].strip().lower() if len(row) > 3 else "1"
+    if claimed not in ("0", "1", "true", "false"):
+        raise _RowError(f"a pair is claimed (1) or not (0), got '{claimed}'")
+    return _Row(graph, (min(nodes), max(nodes)), float(text), claimed in ("1", "true"))
+
+
+def _from_pairs(graph: Instance, found: dict[tuple[int, int], tuple[float, bool]]) -> Reconstruction:
+    pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+    scores = np.array([found[pair][0] for pair in sorted(found)], dtype=np.float64)
+    claimed = np.array([found[pair][1] for pair in sorted(found)], dtype=bool)
+    return Reconstruction(graph.n_nodes, pairs[claimed], scores[claimed], np.unique(pairs), pairs, scores)

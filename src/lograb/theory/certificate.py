@@ -62,6 +62,9 @@ STATEMENTS: dict[str, tuple[str, bool]] = {
 }
 """Name: what it says, whether it needs the truth."""
 
+OBSERVED = ("separates-0.8", "separates")
+"""Statements that are no theorems: they report what the observed kernel happens to do."""
+
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
@@ -170,8 +173,9 @@ def certify(
     -------
     dict, ready for JSON
         ``statements`` lists name, says, needs_truth, applies_to and holds (numbers of patches). ``guaranteed``
-        counts patches with at least one statement, without and with the truth; the single-node ones,
-        which have no pair, are among them. ``contradicted`` counts proved edge sets that differ
+        counts patches with at least one theorem, without and with the truth (that a threshold happens to
+        separate an observed kernel, ``separates``, is no theorem); the single-node ones, which have no pair,
+        are among them. ``contradicted`` counts proved edge sets that differ
         from the truth: it is 0 unless the observation is not what the protocol promises.
     """
     if patch_edges is not None and len(patch_edges[0]) != seen.n_patches + 1:
@@ -222,7 +226,8 @@ class _Report:
         for name, verdict in verdicts.items():
             self.counts[name][0] += len(stack.which)
             self.counts[name][1] += int(verdict.holds.sum())
-            self.any[stack.which] |= verdict.holds
+            if name not in OBSERVED:
+                self.any[stack.which] |= verdict.holds
 
 
 def _summary(report: _Report, seen: Observations, reason: str, truth: bool) -> dict[str, Any]:

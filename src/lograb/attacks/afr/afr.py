@@ -1,10 +1,11 @@
 """The stages of AFR in order, and what it claims in the end.
 
 Inside an island a node's position x_u is the mean of its aligned rows of φ, and a pair that shares
-one of the island's patches is scored by ⟨x_u, x_w⟩, the island's version of the heat kernel. A pair
-is claimed where that exceeds the pair's threshold. The margin m = score / threshold becomes
-m / (1 + m), which is comparable with the probabilities of cross-voting; a pair judged by several
-islands keeps the mean.
+one of the island's patches is scored by ⟨x_u, x_w⟩, the island's version of the heat kernel. The mean
+is taken over patches that share a frame, dimension by dimension; what was not aligned is the patch's own. A pair
+is claimed where its score exceeds its threshold. The margin m = score / threshold, in the mean over the
+core patches that contain the pair, becomes m / (1 + m), which is comparable with the probabilities of
+cross-voting.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import numpy as np
 from lograb.attacks.afr.bundle import adjust, eligible_pairs
 from lograb.attacks.afr.fidelity import Fidelity, fidelity
 from lograb.attacks.afr.islands import Assembler, Assembly
-from lograb.attacks.afr.kernel import local_graphs, pair_margins
+from lograb.attacks.afr.kernel import LocalGraphs, group_means, local_graphs, pair_margins
 from lograb.attacks.afr.ransac import survivable_inlier_fraction
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.afr.voting import cross_votes
+from lograb.attacks.afr.voting import cross_votes, in_one_island
 from lograb.attacks.alignment import padded_coordinates
-from lograb.attacks.pairs import mean_by_key, unpair
+from lograb.attacks.pairs import too_large, unpair
 from lograb.errors import LograbError
 from lograb.ragged import owners
-from lograb.types import Floats, Ints, Observations, Reconstruction
+from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = AfrSettings()
 
@@ -33,28 +34,25 @@ def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DE
     """Rebuild the graph by AFR."""
     if seen.values is None or seen.next_values is None:
         raise LograbError("AFR needs the eigenvalues, and these observations withhold them")
+    skipped = too_large(seen, settings.max_size)
     local = local_graphs(seen, settings)
     trust = fidelity(seen, local.entropy, settings)
-    coordinates = padded_coordinates(seen, local.features, seen.protocol.k)
+    # Columns beyond the largest rank would hold zeros only.
+    coordinates = padded_coordinates(seen, local.features, min(seen.protocol.k, int(seen.ranks.max(initial=0))))
     core = np.flatnonzero(trust.core)
     assembly = Assembler(seen, local, coordinates, trust.score, core, settings, rng).run()
-    adjusted = _adjust_islands(seen, coordinates, trust, assembly, settings)
-    keys, margins = pair_margins(seen, _aligned(seen, coordinates, assembly), assembly.island_of, settings)
-    island = assign_nodes(seen, assembly.island_of)
-    edges, scores, judged, judged_scores = _claims(seen, keys, margins, island, settings)
+    adjusted = _adjust_islands(seen, local, trust, assembly, settings)
+    if settings.score == "local":
+        keys, margins = pair_margins(seen, coordinates, core, settings, np.maximum(trust.score, 1e-12))
+    else:
+        positions = group_means(seen, assembly.positions, assembly.group)
+        keys, margins = pair_margins(seen, positions, core, settings)
+    edges, scores, judged, judged_scores, island = _claims(seen, keys, margins, assembly.island_of, settings)
     nodes = np.unique(seen.nodes[np.isin(owners(seen.ptr), core)])
-    told = _diagnostics(trust, assembly, adjusted, settings)
+    told = _diagnostics(trust, assembly, adjusted, settings) | {"skipped_patches": skipped}
+    if settings.cross_voting:
+        told["patches_without_vote"] = int((seen.sizes > settings.vote_size).sum())
     return Reconstruction(seen.n_nodes, edges, scores, nodes, judged, judged_scores, island, told)
-
-
-def _aligned(seen: Observations, coordinates: Floats, assembly: Assembly) -> Floats:
-    """Carry the coordinates of every entry into the frame of its island."""
-    out = coordinates.copy()
-    moved = np.flatnonzero((assembly.frames != np.eye(coordinates.shape[1])).any(axis=(1, 2)))
-    for i in moved:
-        span = slice(seen.ptr[i], seen.ptr[i + 1])
-        out[span] = coordinates[span] @ assembly.frames[i]
-    return out
 
 
 def assign_nodes(seen: Observations, island_of: Ints) -> Ints:
@@ -82,61 +80,65 @@ def assign_nodes(seen: Observations, island_of: Ints) -> Ints:
 
 
 def _adjust_islands(
-    seen: Observations, coordinates: Floats, trust: Fidelity, assembly: Assembly, settings: AfrSettings
+    seen: Observations, local: LocalGraphs, trust: Fidelity, assembly: Assembly, settings: AfrSettings
 ) -> dict[str, dict[str, float]]:
-    """Adjust the frames of all stitched islands at once; tell objective and consistency before and after.
+    """Adjust all stitched islands at once, in `assembly`; tell objective and consistency before and after.
 
     As printed (``literal``) every pair has a rotation of its own, plain Procrustes on its consensus,
-    which is what stitching used: the objective falls to its pairwise optimum and no frame moves.
+    which is what stitching used: the objective falls to its pairwise optimum and nothing moves.
 
     Cycle consistency is Σ tr(R_vᵀ C R_w) over Σ ‖C‖_*: 1 where the frames meet every pair's own optimum,
-    which is possible around all cycles only if the pairwise rotations agree.
+    which is possible around all cycles only if the pairwise rotations agree. Both are left out where no
+    eligible pair agrees on anything.
     """
     if settings.bundle == "off" or not assembly.stitches:
         return {}
-    first, second, cross, constant = eligible_pairs(
-        seen, coordinates, trust.score, assembly.frames, assembly.island_of, settings
-    )
-    if not len(first):
-        return {}
+    first, second, cross, constant = eligible_pairs(seen, local, assembly, trust.score, settings)
     optimum = float(np.linalg.svd(cross, compute_uv=False).sum())
-
-    def consistency() -> float:
-        met = np.einsum("mij,mij->", assembly.frames[first], cross @ assembly.frames[second])
-        return float(met) / optimum
-
-    before = consistency()
+    if optimum <= 0:
+        return {}
+    patches, ends = np.unique(np.concatenate([first, second]), return_inverse=True)
+    first, second = np.split(ends, 2)
+    before = float(np.einsum("mii->", cross)) / optimum
     objective = {"before": constant - 2 * before * optimum, "after": constant - 2 * optimum}
+    after = before
     if settings.bundle == "joint":
-        result = adjust(assembly.frames, first, second, cross, constant, settings.bundle_steps)
-        assembly.frames = result.frames
+        frames = np.repeat(np.eye(cross.shape[1])[None], len(patches), axis=0)
+        result = adjust(frames, first, second, cross, constant, settings.bundle_steps)
+        for i, frame in zip(patches.tolist(), result.frames):
+            span = slice(seen.ptr[i], seen.ptr[i + 1])
+            assembly.positions[span, : len(frame)] = assembly.positions[span, : len(frame)] @ frame
         objective["after"] = result.objective[-1]
-    return {"bundle_objective": objective, "cycle_consistency": {"before": before, "after": consistency()}}
+        after = (constant - result.objective[-1]) / (2 * optimum)
+    return {"bundle_objective": objective, "cycle_consistency": {"before": before, "after": after}}
 
 
 def _claims(
-    seen: Observations, keys: Ints, margins: Floats, island: Ints, settings: AfrSettings
-) -> tuple[Ints, Floats, Ints, Floats]:
-    """Combine islands and votes into claimed edges and judged pairs, each with its score."""
-    keys, margins = mean_by_key(keys, margins)
+    seen: Observations, keys: Ints, margins: Floats, island_of: Ints, settings: AfrSettings
+) -> tuple[Ints, Floats, Ints, Floats, Ints]:
+    """Combine islands and votes into claimed edges and judged pairs, each with its score; and nodes' islands."""
+    island = assign_nodes(seen, island_of)
     scores = np.maximum(margins, 0.0) / (1.0 + np.maximum(margins, 0.0))
     if settings.cross_voting:
-        pairs, chance = cross_votes(seen, island, settings.c0, settings.kappa)
+        pairs, chance = cross_votes(seen, island, settings.c0, settings.kappa, settings.vote_size)
+        if settings.inter_island == "apart":
+            apart = ~in_one_island(seen, island_of, pairs)
+            pairs, chance = pairs[apart], chance[apart]
         keys = np.concatenate([keys, pairs[:, 0] * seen.n_nodes + pairs[:, 1]])
         scores = np.concatenate([scores, chance])
         order = np.lexsort((-scores, keys))
         first = np.diff(keys[order], prepend=-1) > 0
         keys, scores = keys[order][first], scores[order][first]
-    judged = unpair(keys, seen.n_nodes)
+    judged = unpair(keys, max(seen.n_nodes, 1))
     claimed = scores >= (0.5 if settings.output == "cap" else 0.0)
     edges, strength = judged[claimed], scores[claimed]
     if settings.top_k is not None:
         kept = among_best(edges, strength, settings.top_k, seen.n_nodes)
         edges, strength = edges[kept], strength[kept]
-    return edges, strength, judged, scores
+    return edges, strength, judged, scores, island
 
 
-def among_best(edges: Ints, scores: Floats, top: int, n_nodes: int) -> np.ndarray:
+def among_best(edges: Ints, scores: Floats, top: int, n_nodes: int) -> Bools:
     """Keep an edge if it is among the `top` strongest of one of its endpoints; ties by pair."""
     ends = np.concatenate([edges[:, 0], edges[:, 1]])
     index = np.tile(np.arange(len(edges)), 2)

@@ -2,17 +2,17 @@
 
 The printed objective has a rotation of its own for each pair and so falls apart into independent
 Procrustes problems (`bundle="literal"`). What drifts when patches are stitched one after the other
-are the absolute frames R_v; those are adjusted here, over all pairs of an island:
+are the absolute frames; they are turned further here, by R_v, over all pairs of an island:
 
-    minimise over R_v in O(k):   Σ over pairs (v, w) of ‖A_vw R_v - B_vw R_w‖²
+    minimise over R_v in O(r):   Σ over pairs (v, w) of ‖A_vw R_v - B_vw R_w‖²
 
-with A and B the consensus rows of both patches. With orthogonal frames only the cross terms vary:
+with A and B the consensus rows of both patches, in the r leading dimensions in which all patches of the
+island share a frame. With orthogonal frames only the cross terms vary:
 the objective is a constant minus 2 Σ tr(R_vᵀ C_vw R_w), C_vw = A_vwᵀ B_vw. Riemannian gradient
 descent with Armijo's rule lowers it in every step. On a tree of pairs there is nothing to gain:
 each pair can be met exactly in turn; cycles are what there is to adjust.
 
-Most islands were aligned in a few leading dimensions, and nothing happens in the others. Frames are
-therefore adjusted in parts, each in as many dimensions as it uses; the length of a step is common to all.
+Frames are adjusted in parts, each in as many dimensions as it uses; the length of a step is common to all.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from lograb.attacks.afr.islands import Assembly
+from lograb.attacks.afr.kernel import LocalGraphs
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.afr.trials import dimension
+from lograb.attacks.afr.trials import dimension, well_posed
 from lograb.attacks.alignment import count_overlaps, locate_overlaps, nearest_orthogonal
+from lograb.ragged import owners
 from lograb.types import Bools, Floats, Ints, Observations
 
 # Dimensions are rounded up to multiples of this: few parts with a little to spare beat many parts.
@@ -41,44 +44,51 @@ class Adjustment:
 
 
 def eligible_pairs(
-    seen: Observations, coordinates: Floats, scores: Floats, frames: Floats, island_of: Ints, settings: AfrSettings
+    seen: Observations, local: LocalGraphs, assembly: Assembly, scores: Floats, settings: AfrSettings
 ) -> tuple[Ints, Ints, Floats, float]:
     """List the eligible pairs of patches inside islands, with their cross products on consensus rows.
 
+    The rules are those of stitching: enough shared nodes, well connected in the local graphs of both patches.
+
     Parameters
     ----------
-    coordinates : float array, shape (n_entries, k)
     scores : float array, shape (n_patches,)
         Fidelity of the patches.
-    frames : float array, shape (n_patches, k, k)
-    island_of : int64 array, shape (n_patches,), -1 outside the core
 
     Returns
     -------
     first, second : int64 arrays, shape (m,)
         Patch numbers.
-    cross : float array, shape (m, k, k)
-        C = AᵀB, with A and B the rows on which the frames agree within the tolerance.
+    cross : float array, shape (m, r, r)
+        C = AᵀB, with A and B the rows that agree within the tolerance; r is the largest number of
+        dimensions that an island is aligned in.
     constant : float
         Σ ‖A‖² + ‖B‖².
     """
-    k = coordinates.shape[1]
-    first, second, size = count_overlaps(seen, 2, np.flatnonzero(island_of >= 0))
+    k, n, island_of = seen.protocol.k, seen.n_nodes, assembly.island_of
+    sizes = np.bincount(island_of[island_of >= 0], minlength=seen.n_patches)
+    first, second, size = count_overlaps(seen, 2, np.flatnonzero((island_of >= 0) & (sizes[island_of] > 1)))
     r = dimension(size, k, np.minimum(seen.ranks[first], seen.ranks[second]), settings)
     enough = size >= settings.needed_overlap(r, k, np.minimum(scores[first], scores[second]))
     kept = enough & (island_of[first] == island_of[second])
-    overlaps, r = locate_overlaps(seen, first[kept], second[kept]), r[kept]
-    cross, constant = np.zeros((len(overlaps), k, k)), 0.0
-    for size in np.unique(overlaps.sizes):
-        which = np.flatnonzero(overlaps.sizes == size)
+    overlaps = locate_overlaps(seen, first[kept], second[kept])
+    r = np.minimum(r, assembly.aligned[first])[kept]
+    ends = seen.nodes[local.ends]
+    edges = (owners(local.ptr) * n + ends[:, 0]) * n + ends[:, 1]
+    connected = well_posed(edges, seen.nodes[overlaps.in_first], overlaps, n, settings)
+    dims = int(r[connected].max(initial=0))
+    cross, constant = np.zeros((len(overlaps), dims, dims)), 0.0
+    for size in np.unique(overlaps.sizes[connected]):
+        which = np.flatnonzero(connected & (overlaps.sizes == size))
         rows = overlaps.ptr[which][:, None] + np.arange(size)
-        aligned = np.arange(k) < r[which][:, None, None]
-        a, b = (coordinates[part[rows]] * aligned for part in (overlaps.in_first, overlaps.in_second))
-        agree = _agree(a @ frames[overlaps.first[which]], b @ frames[overlaps.second[which]], settings)
+        leading = np.arange(dims) < r[which][:, None, None]
+        sides = overlaps.in_first[rows], overlaps.in_second[rows]
+        a, b = (assembly.positions[side, :dims] * leading for side in sides)
+        agree = _agree(a, b, settings)
         a, b = a * agree, b * agree
         cross[which] = a.swapaxes(1, 2) @ b
         constant += float((a**2).sum() + (b**2).sum())
-    return overlaps.first, overlaps.second, cross, constant
+    return overlaps.first[connected], overlaps.second[connected], cross[connected], constant
 
 
 def _agree(first: Floats, second: Floats, settings: AfrSettings) -> Bools:

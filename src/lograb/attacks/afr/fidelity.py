@@ -38,7 +38,7 @@ def fidelity(seen: Observations, entropy: Floats, settings: AfrSettings) -> Fide
     finite = np.where(complete, 1.0, gap)
     ratio = np.where(complete, 1.0, finite / (finite + residual))
     score = settings.alpha * ratio + (1 - settings.alpha) * entropy
-    core = (score >= settings.s_min) & (gap >= settings.delta_min)
+    core = (score >= settings.s_min) & (gap >= settings.delta_min) & (seen.sizes <= settings.max_size)
     if settings.q_max is not None:
         core &= seen.sizes <= settings.q_max
     return Fidelity(gap, residual, ratio, score, core)

@@ -1,31 +1,20 @@
 """Stage 1a: the heat kernel of each patch, and the local graph it suggests.
 
-φ = U exp(-tΛ/2) is the kernel's feature map: H = φ φᵀ. The paper thresholds H but names no rule.
-``half-edge``
-    An edge contributes at least t e^(-t) / sqrt(d_i d_j) to its entry of H (the first-order term of
-    the exponential). Half of that, with the degrees read off the leading eigenvector, which on a
-    connected patch is proportional to sqrt(degree), is the threshold of each pair. The unknown scale
-    of the degrees is the one whose sum agrees with the number of entries above their threshold.
-``otsu``
-    One threshold per patch, between the two groups with the least variance inside them.
+φ = U exp(-tΛ/2) is the kernel's feature map: H = φ φᵀ. How H becomes a graph: `lograb.attacks.thresholds`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.heat_kernel import two_groups
-from lograb.attacks.pairs import members_of, pair_keys, patches_by_size
+from lograb.attacks.pairs import mean_by_key, members_of, pair_keys, patches_by_size, spectra_of
+from lograb.attacks.thresholds import margins
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Floats, Ints, Observations
-
-MAX_SIZE = 4000
-ZERO = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +53,10 @@ def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
     entropy = np.zeros(seen.n_patches)
     counts = np.zeros(seen.n_patches, dtype=np.int64)
     found: list[tuple[Ints, Ints, Ints]] = []
-    for which, phi in stacks(seen, features):
-        kernel = phi @ phi.swapaxes(1, 2)
-        claimed = margins(seen, which, kernel, settings) >= 1
+    for which, q in patches_by_size(seen, settings.max_size):
+        vectors, values = spectra_of(seen, which, q)
+        phi = vectors * np.exp(-0.5 * settings.t * values)[:, None, :]
+        claimed = margins(phi @ phi.swapaxes(1, 2), vectors, values, settings.t, settings.threshold) >= 1
         claimed[:, np.arange(claimed.shape[1]), np.arange(claimed.shape[1])] = False
         entropy[which] = degree_entropy(claimed.sum(axis=2))
         patch, i, j = np.nonzero(np.triu(claimed, 1))
@@ -80,105 +70,67 @@ def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
     return LocalGraphs(features, pointer(counts), np.stack([first, second], axis=1)[order], entropy)
 
 
-def stacks(seen: Observations, features: Floats) -> Iterator[tuple[Ints, Floats]]:
-    """Yield patches of equal size together: numbers (b,), feature maps (b, q, rank)."""
-    for which, q in patches_by_size(seen, MAX_SIZE):
-        rank = int(seen.ranks[which[0]])
-        index = seen.vector_ptr[which][:, None] + np.arange(q * rank)
-        yield which, features[index].reshape(-1, q, rank)
-
-
-def margins(seen: Observations, which: Ints, kernel: Floats, settings: AfrSettings) -> Floats:
-    """Divide each entry of stacked kernels by its threshold, shape (b, q, q): an edge has at least 1."""
-    q = kernel.shape[1]
-    if settings.threshold == "otsu":
-        upper = np.triu_indices(q, k=1)
-        limit = two_groups(kernel[:, upper[0], upper[1]])[:, None, None]
-        # A limit at or below 0 joins whatever lies above it: shift both by the same amount.
-        shift = np.maximum(0.0, 1e-6 - limit)
-        return np.asarray((kernel + shift) / (limit + shift))
-    return half_edge(kernel, degree_shares(seen, which, q), settings.t)
-
-
-def degree_shares(seen: Observations, which: Ints, q: int) -> Floats:
-    """Read each member's share of its component's degrees off the eigenvalue 0, shape (b, q).
-
-    The projector onto that eigenspace has the diagonal d_i / (sum of the degrees in i's component),
-    whatever basis was published; on a connected patch that is the square of the first eigenvector.
-    """
-    assert seen.values is not None
-    rank = int(seen.ranks[which[0]])
-    vectors = seen.vectors[seen.vector_ptr[which][:, None] + np.arange(q * rank)].reshape(-1, q, rank)
-    values = seen.values[seen.value_ptr[which][:, None] + np.arange(rank)]
-    return np.asarray(np.einsum("bqr,br->bq", vectors**2, (values <= ZERO).astype(float)))
-
-
-def half_edge(kernel: Floats, squares: Floats, t: float) -> Floats:
-    """Divide every entry by half of what an edge would contribute at least.
-
-    Parameters
-    ----------
-    kernel : float array, shape (b, q, q)
-    squares : float array, shape (b, q)
-        Shares of the degrees: degree_i = squares_i * c, with c the sum of degrees.
-    t : float
-
-    The scale c must equal the number of ordered pairs above their threshold; the largest such number
-    is taken.
-    """
-    b, q = squares.shape
-    squares = np.maximum(squares, 1e-3 / q)
-    # Pair (i, j) is above its threshold at scale c iff kernel_ij sqrt(s_i s_j) c >= t e^(-t) / 2.
-    strength = kernel * np.sqrt(squares[:, :, None] * squares[:, None, :])
-    strength[:, np.arange(q), np.arange(q)] = 0.0
-    ordered = np.sort(strength.reshape(b, -1), axis=1)[:, ::-1][:, : max(q * (q - 1), 1)]
-    # With the m strongest ordered pairs claimed the scale is c = m: consistent while the m-th
-    # strongest still passes at that scale.
-    passes = ordered >= 0.5 * t * np.exp(-t) / np.arange(1, ordered.shape[1] + 1)
-    count = np.where(passes.any(axis=1), passes.shape[1] - np.argmax(passes[:, ::-1], axis=1), 1)
-    return np.asarray(strength * count[:, None, None] / (0.5 * t * np.exp(-t)))
-
-
 def pair_margins(
-    seen: Observations, positions: Floats, island_of: Ints, settings: AfrSettings
+    seen: Observations, positions: Floats, core: Ints, settings: AfrSettings, weights: Floats | None = None
 ) -> tuple[Ints, Floats]:
-    """Score all pairs inside core patches by their island's mean positions, over their threshold.
+    """Score all pairs inside core patches by inner products of positions over their threshold.
 
     Parameters
     ----------
-    positions : float array, shape (n_entries, k)
-        φ of every entry, in the frame of its patch's island.
-    island_of : int64 array, shape (n_patches,), -1 outside the core
+    positions : float array, shape (n_entries, dims)
+        What stands for φ at every entry; see `group_means`.
+    core : int64 array
+        Patch numbers.
+    weights : float array, shape (n_patches,), optional
+        How much each patch counts in the mean over the patches of a pair; all alike by default.
 
     Returns
     -------
     keys : int64 array
-        Pair numbers u * n_nodes + w, one for each patch that contains the pair.
+        Pair numbers u * n_nodes + w, increasing.
     margins : float array
     """
-    means = _island_means(seen, positions, island_of)
-    keys, found = [np.empty(0, np.int64)], [np.empty(0)]
-    for which, q in patches_by_size(seen, MAX_SIZE):
-        core = which[island_of[which] >= 0]
-        if not len(core):
+    keys, found, heavy = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0)]
+    is_core = np.zeros(seen.n_patches, dtype=bool)
+    is_core[core] = True
+    for every, q in patches_by_size(seen, settings.max_size):
+        which = every[is_core[every]]
+        if not len(which):
             continue
-        rows = means[seen.ptr[core][:, None] + np.arange(q)]
-        ratio = margins(seen, core, rows @ rows.swapaxes(1, 2), settings)
-        pairs, upper = pair_keys(members_of(seen, core, q), seen.n_nodes)
+        rows = positions[seen.ptr[which][:, None] + np.arange(q)]
+        ratio = margins(rows @ rows.swapaxes(1, 2), *spectra_of(seen, which, q), settings.t, settings.threshold)
+        pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
         keys.append(pairs.ravel())
-        found.append(ratio[:, upper[0], upper[1]].ravel())
-    return np.concatenate(keys), np.concatenate(found)
+        found.append(ratio[:, i, j].ravel())
+        if weights is not None:
+            heavy.append(np.repeat(weights[which], pairs.shape[1]))
+    heavier = None if weights is None else np.concatenate(heavy)
+    return mean_by_key(np.concatenate(keys), np.concatenate(found), heavier)
 
 
-def _island_means(seen: Observations, positions: Floats, island_of: Ints) -> Floats:
-    """Replace every entry's position by the mean of its node over the patches of the same island."""
-    island = island_of[owners(seen.ptr)]
-    group = np.where(island >= 0, seen.nodes * seen.n_patches + island, -1 - np.arange(len(island)))
-    unique, index, counts = np.unique(group, return_inverse=True, return_counts=True)
-    if len(unique) == len(group):
-        return positions
-    gather = sp.csr_array((np.ones(len(index)), (index, np.arange(len(index)))), shape=(len(unique), len(index)))
-    return np.asarray((gather @ positions) / counts[:, None])[index]
+def group_means(seen: Observations, positions: Floats, group: Ints) -> Floats:
+    """Replace every entry's position by the mean of its node over the patches that share a frame with its own.
+
+    Dimension by dimension: patches that were aligned in r dimensions know nothing of each other's signs in the
+    others. There every patch keeps its own values, so that inner products inside it survive.
+
+    Parameters
+    ----------
+    positions : float array, shape (n_entries, dims)
+    group : int64 array, shape (n_patches, dims)
+        Patches with the same number in a column share a frame in this dimension and those before it.
+    """
+    out, owner = positions.copy(), owners(seen.ptr)
+    used = int((group != np.arange(len(group))[:, None]).any(axis=0).sum())
+    changes = np.flatnonzero((group[:, 1:used] != group[:, : max(used - 1, 0)]).any(axis=0)) + 1
+    starts = [0, *changes.tolist()] if used else []
+    for start, stop in zip(starts, [*starts[1:], used]):
+        copy = seen.nodes * seen.n_patches + group[owner, start]
+        unique, index, counts = np.unique(copy, return_inverse=True, return_counts=True)
+        ones = np.ones(len(index))
+        gather = sp.csr_array((ones, (index, np.arange(len(index)))), shape=(len(unique), len(index)))
+        out[:, start:stop] = ((gather @ positions[:, start:stop]) / counts[:, None])[index]
+    return out
 
 
 def degree_entropy(degrees: Ints) -> Floats:

@@ -41,11 +41,11 @@ def align(first: Floats, second: Floats, tolerance: float) -> Alignment:
 
 
 def ransac_align(
-    first: Floats, second: Floats, tolerance: float, iterations: int, rng: np.random.Generator
+    first: Floats, second: Floats, tolerance: float, iterations: int, rng: np.random.Generator, size: int = 0
 ) -> Alignment:
     """Align two point sets robustly.
 
-    Samples have r + 1 points. Where there are no more points than that, RANSAC is Procrustes. The
+    Samples have r + 1 points, or more if asked for. Where there are no more points, RANSAC is Procrustes. The
     best sample's consensus set is aligned once more as a whole, and kept if that loses no inlier.
 
     Parameters
@@ -53,11 +53,14 @@ def ransac_align(
     first, second : float arrays, shape (m, r)
     tolerance : float
         Largest residual of an inlier.
+    size : int
+        Points in a sample; r + 1 at least.
     """
     m, r = first.shape
-    if m <= r + 1:
+    size = max(size, r + 1)
+    if m <= size:
         return align(first, second, tolerance)
-    sample = np.argsort(rng.random((iterations, m)), axis=1)[:, : r + 1]
+    sample = np.argsort(rng.random((iterations, m)), axis=1)[:, :size]
     sample = _without_repetitions(sample, m)
     best = sample[best_sample(first, second, sample, tolerance)]
     turn = procrustes((second[best].T @ first[best])[None])[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from lograb.attacks.thresholds import ThresholdName
 from lograb.types import Floats, Ints
 
 # The table's adaptive-penalty scaling for the k it was tuned at; between them the nearest k counts.
@@ -19,7 +20,7 @@ class AfrSettings(BaseModel):
     Attributes
     ----------
     t : time of the heat kernel.
-    threshold : * how a kernel becomes a graph; see `lograb.attacks.afr.kernel`.
+    threshold : * how a kernel becomes a graph; see `lograb.attacks.thresholds`.
     alpha : weight of the gap-to-truncation ratio in the fidelity score; 1 leaves the ratio alone,
         0 the entropy.
     s_min, delta_min, q_max : what makes a core patch.
@@ -35,15 +36,22 @@ class AfrSettings(BaseModel):
     bundle : ``joint`` over absolute rotations, ``literal`` as printed (pair by pair), or ``off``.
     bundle_steps : most steps of descent.
     cross_voting, c0, kappa : links between islands by co-occurrence.
-    top_k : most edges per node in the output; None for no filter.
-    output : * ``cap`` keeps at most top_k of the edges that pass their threshold; ``fill`` emits the
-        top_k best pairs of every node whether they pass or not.
+    inter_island : * which pairs cross-voting is about: with ``assigned`` those whose nodes are assigned to
+        different islands, though an island may contain both; with ``apart`` those that no island contains.
+    score : * ``island`` scores a pair by the island's mean positions; ``local`` by the mean of the patches' own
+        heat kernels, weighted by fidelity, as if nothing had been stitched.
+    top_k : keep an edge if it is among the top_k best of one of its two nodes, so that a node may have more;
+        None for no filter.
+    output : * ``cap`` filters the edges that pass their threshold; ``fill`` emits the top_k best pairs of every
+        node whether they pass or not, and needs a top_k.
+    max_size, vote_size : * larger patches are left out, because their pairs would fill the memory: of everything,
+        and of cross-voting. The diagnostics count them.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     t: float = Field(default=0.8, gt=0)
-    threshold: Literal["half-edge", "otsu"] = "half-edge"
+    threshold: ThresholdName = "half-edge"
     alpha: float = Field(default=0.7, ge=0, le=1)
     s_min: float = Field(default=0.6, ge=0, le=1)
     delta_min: float = Field(default=0.1, ge=0)
@@ -62,8 +70,18 @@ class AfrSettings(BaseModel):
     cross_voting: bool = True
     c0: int = Field(default=2, ge=0)
     kappa: float = Field(default=1.0, gt=0)
+    inter_island: Literal["assigned", "apart"] = "assigned"
+    score: Literal["island", "local"] = "island"
     top_k: int | None = Field(default=5, ge=1)
     output: Literal["cap", "fill"] = "cap"
+    max_size: int = Field(default=4000, ge=2)
+    vote_size: int = Field(default=2000, ge=2)
+
+    @model_validator(mode="after")
+    def _fill_needs_a_number(self) -> AfrSettings:
+        if self.output == "fill" and self.top_k is None:
+            raise ValueError("output=fill without a top_k would claim every pair: set top_k")
+        return self
 
     def gamma_at(self, k: int) -> float:
         """Give the scaling for embeddings of k columns."""

@@ -36,6 +36,9 @@ class Island:
         Mean score of its patches.
     rank : int
         Largest rank of its patches.
+    aligned : int
+        Leading dimensions in which all its patches share a frame: the rank of a single patch, those of the last
+        stitch otherwise. Beyond them the sums mean nothing.
     """
 
     patches: list[int]
@@ -45,6 +48,7 @@ class Island:
     edges: Ints
     fidelity: float
     rank: int
+    aligned: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,7 @@ class Trial:
 
 
 def dimension(overlap: Ints | int, k: int, rank: Ints | int, settings: AfrSettings) -> Ints:
-    """Number of leading dimensions in which an overlap is aligned; any shape.
+    """Number of leading dimensions in which an overlap can be aligned; any shape.
 
     ``full``: all k. ``auto``: as many as r + 1 shared nodes pin down, at most the ranks of both.
     """
@@ -81,8 +85,8 @@ def dimension(overlap: Ints | int, k: int, rank: Ints | int, settings: AfrSettin
     return np.full_like(supported, k) if settings.align_dim == "full" else supported
 
 
-def try_pairs(pairs: list[tuple[Island, Island]], n_nodes: int, settings: AfrSettings) -> list[Trial]:
-    """Look at pairs of islands that share at least two nodes."""
+def try_pairs(pairs: list[tuple[Island, Island]], n_nodes: int, k: int, settings: AfrSettings) -> list[Trial]:
+    """Look at pairs of islands that share at least two nodes; k is the protocol's."""
     islands = list({id(island): island for pair in pairs for island in pair}.values())
     number = {id(island): i for i, island in enumerate(islands)}
     first, second = np.array([[number[id(one)], number[id(two)]] for one, two in pairs]).T
@@ -92,54 +96,61 @@ def try_pairs(pairs: list[tuple[Island, Island]], n_nodes: int, settings: AfrSet
     positions /= np.concatenate([island.counts for island in islands])[:, None]
     rank = np.array([island.rank for island in islands])
     fidelity = np.array([island.fidelity for island in islands])
-    r = dimension(shared.sizes, positions.shape[1], np.minimum(rank[first], rank[second]), settings)
+    aligned = np.array([island.aligned for island in islands])
+    r = dimension(shared.sizes, k, np.minimum(rank[first], rank[second]), settings)
     weakest = np.minimum(fidelity[first], fidelity[second])
-    needed = settings.needed_overlap(r, positions.shape[1], weakest)
-    connected = _well_posed(islands, nodes[shared.in_first], shared, n_nodes, settings)
+    needed = settings.needed_overlap(r, k, weakest)
+    sample, r = r + 1, np.minimum(r, np.minimum(aligned[first], aligned[second]))  # no common frame beyond
+    edges = np.concatenate([island.edges for island in islands])
+    edges += np.repeat(np.arange(len(islands)) * n_nodes**2, [len(island.edges) for island in islands])
+    connected = well_posed(edges, nodes[shared.in_first], shared, n_nodes, settings)
     trials = [Trial(bool(c), float(n)) for c, n in zip(connected, needed)]
-    for size, dim in sorted(set(zip(shared.sizes[connected].tolist(), r[connected].tolist()))):
-        which = np.flatnonzero(connected & (shared.sizes == size) & (r == dim))
+    shapes = np.stack([shared.sizes, sample, r], axis=1)
+    for size, drawn, dim in np.unique(shapes[connected], axis=0).tolist():
+        which = np.flatnonzero(connected & (shapes == [size, drawn, dim]).all(axis=1))
         rows = shared.ptr[which][:, None] + np.arange(size)
         a, b = positions[shared.in_first[rows], :dim], positions[shared.in_second[rows], :dim]
-        for i, trial in zip(which.tolist(), _align(a, b, needed[which], settings)):
+        for i, trial in zip(which.tolist(), _align(a, b, drawn, needed[which], settings)):
             trials[i] = trial
     return trials
 
 
-def _align(first: Floats, second: Floats, needed: Floats, settings: AfrSettings) -> Iterator[Trial]:
+def _align(
+    first: Floats, second: Floats, sample: int, needed: Floats, settings: AfrSettings
+) -> Iterator[Trial]:
     """Align stacked overlaps of one size, shape (n, m, r), by Procrustes, or leave them to RANSAC."""
-    _, m, r = first.shape
+    m = first.shape[1]
     norms = 0.5 * (np.linalg.norm(first, axis=2).mean(axis=1) + np.linalg.norm(second, axis=2).mean(axis=1))
     tolerance = settings.inlier_tolerance * norms
-    if settings.ransac and m > r + 1:
+    if settings.ransac and m > sample:
         for a, b, limit, demand in zip(first, second, tolerance.tolist(), needed.tolist()):
-            yield Trial(True, demand, r + 1, points=(a.copy(), b.copy(), limit))
+            yield Trial(True, demand, sample, points=(a.copy(), b.copy(), limit))
         return
     turns = procrustes(second.swapaxes(1, 2) @ first)
     agreeing = (residuals(first, second, turns) <= tolerance[:, None]).sum(axis=1)
     for turn, enough, demand in zip(turns, agreeing >= needed, needed.tolist()):
-        yield Trial(True, demand, min(r + 1, m), turn.copy() if enough else None)
+        yield Trial(True, demand, min(sample, m), turn.copy() if enough else None)
 
 
-def _well_posed(islands: list[Island], node: Ints, shared: Overlaps, n_nodes: int, settings: AfrSettings) -> Bools:
-    """Look at every overlap in the local graphs of both islands' patches; the true graph is unknown.
+def well_posed(edges: Ints, node: Ints, shared: Overlaps, n_nodes: int, settings: AfrSettings) -> Bools:
+    """Look at every overlap in the local graphs of both sides; the true graph is unknown.
 
     All overlaps together are one graph that falls apart into them, so that one call serves all.
 
     Parameters
     ----------
+    edges : int64 array, increasing
+        (side * n_nodes + u) * n_nodes + w for the edges u < w of each side, an island or a patch.
     node : int64 array, shape (n_shared,)
         The shared nodes, pair after pair.
     """
     if settings.connected == "any":
         return np.ones(len(shared), dtype=bool)
     pair = owners(shared.ptr)
-    edges = np.concatenate([island.edges for island in islands])
-    edges += np.repeat(np.arange(len(islands)) * n_nodes**2, [len(island.edges) for island in islands])
     keys = pair * n_nodes + node
     ends: list[Ints] = []
-    for island in (shared.first[pair], shared.second[pair]):
-        start, stop = np.searchsorted(edges, (island * n_nodes + node + [[0], [1]]) * n_nodes)
+    for side in (shared.first[pair], shared.second[pair]):
+        start, stop = np.searchsorted(edges, (side * n_nodes + node + [[0], [1]]) * n_nodes)
         source = np.repeat(np.arange(len(node)), stop - start)
         wanted = pair[source] * n_nodes + edges[ranges(start, stop - start)] % n_nodes
         target = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)

@@ -1,0 +1,180 @@
+"""Task 1: scopes, several graphs, and answers as files."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import lograb
+from lograb import pipeline
+from lograb.attacks import ATTACKS
+from lograb.errors import LograbError
+from lograb.tasks import attack_graphs, average, evaluate, read_answers, run_attack, score, write_answers
+from lograb.theory.cohesion import recall_within
+from lograb.types import Graph, Reconstruction
+
+
+def several(graphs, **parameters):
+    """Make one instance of several graphs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "count_graphs", lambda source: len(graphs))
+        patch.setattr(pipeline, "load_graphs", lambda source, progress: iter(graphs))
+        return lograb.generate("several", **parameters)
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    """Three graphs; the last one has no edges."""
+    karate = Graph.from_edges("karate", 34, lograb.load_graph("karate").edges)
+    graphs = [karate, Graph.from_edges("path", 6, [(i, i + 1) for i in range(5)]),
+              Graph.from_edges("dust", 4, np.empty((0, 2)))]  # fmt: skip
+    return several(graphs, d=1, p=0.8, k=8, sigma=0.02)
+
+
+def test_both_scopes_have_precision_and_recall():
+    instance = lograb.generate("citation", d=2, p=0.3, k=16, sigma=0.02)
+    answer, _ = run_attack(instance, "afr", settings={"align_dim": "auto", "connected": "any"})
+    scores = evaluate(instance, answer)
+    p, r = scores["recovered_precision"], scores["recovered_recall"]
+    assert scores["f1"]["recovered"] == pytest.approx(2 * p * r / (p + r))
+    assert r > scores["recall"]
+    low, high = scores["recall_interval"]
+    assert low <= r <= high
+    assert r == pytest.approx(recall_within(instance.truth.edges, answer.edges, answer.islands))
+
+
+def test_several_graphs_are_averaged_claims_and_counts_added(molecules):
+    row = score(molecules, "afr", settings={"align_dim": "auto"})
+    auto = {"align_dim": "auto"}
+    parts = [run_attack(graph, "afr", 0, auto, stream=(i,))[0] for i, graph in enumerate(molecules)]
+    each = [evaluate(graph, answer) for graph, answer in zip(molecules, parts)]
+    assert len(each) == 3
+    assert row["f1"]["global"] == pytest.approx(np.mean([s["f1"]["global"] for s in each]))
+    assert row["claimed"] == sum(len(answer.edges) for answer in parts)
+    told = row["diagnostics"]
+    assert told["graphs"] == 3
+    for key in ("core_patches", "stitches_tried", "islands"):
+        assert told[key] == sum(answer.diagnostics[key] for answer in parts)
+    json.dumps(row)
+    assert score(molecules, "membership")["diagnostics"]["rule"] == {"centre-member": 3}
+
+
+def test_an_undefined_error_is_left_out_and_counted(molecules):
+    nothing = [Reconstruction(g.n_nodes, np.empty((0, 2), np.int64), np.empty(0), np.arange(g.n_nodes))
+               for g in molecules]  # fmt: skip
+    claims = dataclasses.replace(nothing[2], edges=np.array([[0, 1]]), scores=np.ones(1))
+    means = average(molecules, [*nothing[:2], claims])
+    assert means["frobenius_error"] == 1.0
+    assert means["frobenius_undefined"] == 1
+
+
+def test_graphs_have_independent_streams_of_one_seed():
+    twins = several([lograb.load_graph("karate")] * 2, d=1, p=1.0, k=4)
+    one, two = attack_graphs(twins, "random", seed=3)[0]
+    assert not np.array_equal(one.edges, two.edges)
+    again = attack_graphs(twins, "random", seed=3)[0]
+    assert np.array_equal(again[1].edges, two.edges)
+    alone = lograb.generate("karate", d=1, p=1.0, k=4)
+    expected = ATTACKS["random"].reconstruct(alone.observations, np.random.default_rng(3))
+    assert np.array_equal(attack_graphs(alone, "random", seed=3)[0][0].edges, expected.edges)
+    with pytest.raises(LograbError, match="seed"):
+        run_attack(alone, "random", -1)
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+@pytest.mark.parametrize("method", ["heat-kernel", "membership", "afr"])
+def test_a_written_answer_has_the_scores_of_the_attack(tmp_path, molecules, method, ending):
+    for instance in (molecules, lograb.generate("karate", d=2, k=8, sigma=0.05)):
+        answers, _ = attack_graphs(instance, method)
+        write_answers(tmp_path / f"a.{ending}", instance, answers)
+        again = average(instance, read_answers(tmp_path / f"a.{ending}", instance))
+        expected = average(instance, answers)
+        keys = {"f1", "precision", "recall", "claimed", "average_precision", "auroc", "frobenius_error"}
+        for key in keys if ending == "npz" else keys - {"f1"}:
+            assert again[key] == pytest.approx(expected[key]), key
+        assert again["f1"]["global"] == pytest.approx(expected["f1"]["global"])
+
+
+def named(*names):
+    edges = [(i, i + 1) for i in range(len(names) - 1)]
+    return lograb.generate(Graph.from_edges("g", len(names), edges, node_names=names), d=1, p=1.0, k=4)
+
+
+def read(tmp_path, text, instance, threshold=None):
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    answer = read_answers(tmp_path / "a.csv", instance, threshold)[0]
+    names = instance.node_names or [str(i) for i in range(instance.n_nodes)]
+    return [(names[u], names[w], s) for (u, w), s in zip(answer.edges.tolist(), answer.scores.tolist())]
+
+
+@pytest.mark.parametrize("text", [
+    "ann,bob,0.5\n", "u,v,score\nann,bob,0.5\n", "source,target,weight\nann,bob,0.5\n", "# hello\n\nann,bob,0.5\n",
+    "node1;node2;p\nann;bob;0.5\n", "ann\tbob\t0.5", "ann  bob 0.5 \n", "from to p\nann bob 0.5", "ann, bob , 0.5",
+    '"ann","bob",0.5', "u,v,score,claimed\nann,bob,0.5,1\nbob,eve,0.4,0\n", "\ufeffu,v,score\r\nann,bob,0.5\r\n",
+])  # fmt: skip
+def test_tables_from_anywhere(tmp_path, text):
+    assert read(tmp_path, text, named("ann", "bob", "eve")) == [("ann", "bob", 0.5)]
+
+
+def test_names_that_look_like_headers_or_comments_are_nodes(tmp_path):
+    assert read(tmp_path, "u,v\n", named("u", "v")) == [("u", "v", 1.0)]
+    assert read(tmp_path, "a,score\na,target\n", named("a", "score", "target"))[0] == ("a", "score", 1.0)
+    assert read(tmp_path, "#1,#2,0.3\n# a comment\n", named("#1", "#2")) == [("#1", "#2", 0.3)]
+    assert read(tmp_path, " a ,b,0.3\n", named(" a ", "b")) == [(" a ", "b", 0.3)]
+    assert read(tmp_path, '"a,b",c,0.3\n', named("a,b", "c")) == [("a,b", "c", 0.3)]
+    assert read(tmp_path, "node1,node2\n", named("x", "y")) == []
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("# one\n\nann,bob,1\nann,zoe,1\n", "line 4: there is no node 'zoe'"),
+    ("u,v,score\nann,bob,high\n", "line 2: a score must be a number"),
+    ("ann,bob,nan\n", "line 1: a score must be a number"), ("ann,bobb\n", "line 1: there is no node 'bobb'"),
+    ("ann,zoe,1\n", "line 1: there is no node 'zoe'"), ("u,v,s,c\nann,bob,1,yes\n", "line 2: a pair is claimed"),
+    ("u,v\nu,v\n", "line 2: there is no node 'u'"),
+])  # fmt: skip
+def test_mistakes_in_tables_are_named_with_their_line(tmp_path, text, message):
+    with pytest.raises(LograbError, match=message):
+        read(tmp_path, text, named("ann", "bob"))
+
+
+def test_a_threshold_decides_what_is_claimed(tmp_path):
+    instance, text = named("a", "b", "c"), "a,b,0.9\nb,c,0.2\n"
+    assert len(read(tmp_path, text, instance)) == 2
+    assert read(tmp_path, text, instance, 0.5) == [("a", "b", 0.9)]
+    judged = read_answers(tmp_path / "a.csv", instance, 0.5)[0]
+    assert judged.judged.tolist() == [[0, 1], [1, 2]]
+    answers, _ = attack_graphs(instance, "heat-kernel")
+    write_answers(tmp_path / "a.npz", instance, answers)
+    cut = read_answers(tmp_path / "a.npz", instance, 0.0)[0]
+    assert len(cut.edges) == (answers[0].judged_scores >= 0).sum()
+
+
+GOOD = {"edges": np.array([[0, 1]]), "scores": np.ones(1), "nodes": np.arange(3)}
+
+
+@pytest.mark.parametrize("change", [
+    {"edges": np.array([["a", "b"]])}, {"edges": np.array([[0.0, 1.0]])}, {"nodes": np.array(3)},
+    {"nodes": np.array([[0, 1, 2]])}, {"nodes": np.array([0, 2])}, {"nodes": np.array([0.0, 1.0])},
+    {"scores": np.array(["x"])}, {"scores": np.ones(2)}, {"edges": np.array([[0, 9]])},
+    {"edges": np.array([0, 1])}, {"islands": np.array(1)},
+], ids=str)  # fmt: skip
+def test_bad_arrays_are_a_clear_error(tmp_path, change):
+    path = tmp_path / "a.npz"
+    np.savez(path, **{f"0/{part}": array for part, array in GOOD.items()})
+    assert len(read_answers(path, named("a", "b", "c"))[0].edges) == 1
+    np.savez(path, **{f"0/{part}": array for part, array in (GOOD | change).items()})
+    with pytest.raises(LograbError):
+        read_answers(path, named("a", "b", "c"))
+
+
+def test_files_that_are_no_npz_are_a_clear_error(tmp_path):
+    path = tmp_path / "a.npz"
+    for content in (b"", b"PK", b"hello"):
+        path.write_bytes(content)
+        with pytest.raises(LograbError, match="a.npz"):
+            read_answers(path, named("a", "b"))
+    with path.open("wb") as file:
+        np.save(file, np.arange(3))
+    with pytest.raises(LograbError, match=r"not an \.npz"):
+        read_answers(path, named("a", "b"))
