@@ -19,6 +19,7 @@ MAX_LOG_ODDS = 60.0
 MIN_SHIFT, MAX_SHIFT = -4.0, 1.0
 CHANCE_APART = 1e-4
 LEAST_LEFT = 0.1
+LEAST_CHANCE = 1e-5
 MOST_BY_RULE = 10.0
 PROMISED = (0.7, 1.3)
 
@@ -93,6 +94,16 @@ def _chance(work: Patchwork, verdict: Ints) -> Floats:
     return np.asarray(chance)
 
 
+def odds_by_chance(works: list[Patchwork], pairs: Pairs) -> Floats:
+    """Log-odds of all pairs before any evidence but degrees and verdicts, averaged over patches, shape (m,)."""
+    total = np.zeros(len(pairs.keys))
+    for work in works:
+        entry = pairs.entry[work.batch.entries]
+        chance = np.maximum(work.batch.pairs(_chance(work, pairs.verdict[entry])), LEAST_CHANCE)
+        total += np.bincount(entry, logit(chance), len(total))
+    return total / np.maximum(pairs.counts, 1)
+
+
 def iterate(
     works: list[Patchwork], pairs: Pairs, iterations: int, damping: float, start: Floats | None = None
 ) -> tuple[Floats, Floats, Floats]:
@@ -113,10 +124,7 @@ def iterate(
     size = len(pairs.keys)
     free = pairs.verdict == 0
     flat = np.empty(len(pairs.entry))
-    for work in works:
-        chance = _chance(work, pairs.verdict[pairs.entry[work.batch.entries]])
-        flat[work.batch.entries] = logit(np.maximum(work.batch.pairs(chance), 1e-5))
-    by_chance = np.bincount(pairs.entry, flat, size) / np.maximum(pairs.counts, 1)
+    by_chance = odds_by_chance(works, pairs)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)

@@ -12,7 +12,7 @@ from scipy.special import expit
 from lograb.attacks.posterior.batches import Batch, observed_blocks, stack
 from lograb.attacks.posterior.checksum import check
 from lograb.attacks.posterior.degrees import infer_degrees, leading, spread_and_ratio, volumes
-from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate
+from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate, odds_by_chance
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.parallel import ordered_map
@@ -83,6 +83,7 @@ def judge_in_rounds(
     scale: tuple[float, float] | None = None
     start: Settled | None = None
     keys, known = np.empty(0, np.int64), np.empty(0)
+    everything: tuple[list[Patchwork], Pairs]
     for left in range(settings.checks, -1, -1):
         batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
         pairs = number(batches)
@@ -95,21 +96,28 @@ def judge_in_rounds(
         )
         odds = np.where(odds == 0, settings.temperature * evidence + prior, odds)
         odds = np.where(pairs.verdict == 0, odds, CERTAIN * pairs.verdict)
-        keys, known = (pairs.keys, odds) if start is None else (keys, known)
+        if start is None:
+            everything, keys, known = (works, pairs), pairs.keys, odds
         known[np.searchsorted(keys, pairs.keys)] = odds
         if not left or not batches[0].readable:
             break
         own = np.where(verdict[pairs.entry] == 0, settings.temperature * own, 0.0)
-        checked = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
-        passed.append(checked.passed)
-        settled = settled.join(pairs.keys, checked.log_odds)
-        start = Settled(pairs.keys, TRUST * checked.likely + (1.0 - TRUST) * expit(odds))
-        which = checked.left
+        outcome = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
+        passed.append(outcome.passed)
+        settled = settled.join(pairs.keys, outcome.log_odds)
+        start = Settled(pairs.keys, TRUST * outcome.likely + (1.0 - TRUST) * expit(odds))
+        which = outcome.left
         if not passed[-1] or not len(which):
             break
     assert scale is not None
     told = {"degree_spread": scale[0], "volume_ratio": scale[1], "passed": passed, "failed": n_read - sum(passed)}
-    return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
+    checked = settled.look_up(keys)
+    if len(settled.keys):  # what is settled takes its share of the degrees
+        works, pairs = everything
+        verdict = np.where(pairs.verdict == 0, np.sign(checked).astype(np.int64), pairs.verdict)
+        change = odds_by_chance(works, replace(pairs, verdict=verdict)) - odds_by_chance(works, pairs)
+        known = known + np.where(verdict == 0, np.minimum(change, 0.0), 0.0)
+    return keys, _probabilities(known, checked, settings.misfit), told
 
 
 def _probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
