@@ -5,6 +5,7 @@
     python benchmarks/attack_quality.py channels [ROWS]  which channel leaks what
     python benchmarks/attack_quality.py speed            seconds and memory
     python benchmarks/attack_quality.py reliability FILE promised against found shares of edges, as an SVG
+    python benchmarks/attack_quality.py simulation       calibration on graphs drawn from the attack's own model
 
 Needs the real data (LOGRAB_MIRROR or the cache). Each result is appended to attack_quality.jsonl (or to the file
 in the variable RESULTS) and skipped when it is there already; Markdown rows are printed as they are done.
@@ -24,7 +25,8 @@ from typing import Any
 import numpy as np
 
 import lograb
-from lograb.metrics import calibration, reliability
+from lograb.metrics import calibration, calibration_error, reliability
+from lograb.metrics.calibration import UNDECIDED
 from lograb.metrics.edges import edge_keys
 from lograb.tasks import average, bounds, run_attack, score
 
@@ -81,14 +83,15 @@ def measure(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any
         n_true += int(graph.co_observed.sum())
     scores = np.concatenate(probabilities)
     told = calibration(scores, np.concatenate(true), n_true, n_pairs, unlisted / max(n_pairs - len(scores), 1))
-    return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed),
-            **told}  # fmt: skip
+    undecided = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
+    return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed), **told,
+            "open": scores[undecided].tolist(), "edges": np.concatenate(true)[undecided].tolist()}  # fmt: skip
 
 
 def table(rows: list[int]) -> None:
     print("| instance (p = 0.6) | AFR, paper | asked for | posterior | recovered | floor | ceiling | "
-          "of ceiling | skill | ECE | undecided | s |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+          "of ceiling | skill | ECE, seeds pooled | by chance alone | undecided | s |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for number in rows:
         source, parameters, paper, asked = ROWS[number]
         found = [remembered(source, parameters, seed) for seed in SEEDS]
@@ -98,10 +101,12 @@ def table(rows: list[int]) -> None:
 
         spread = np.std([f["f1"] for f in found], ddof=1)
         share = np.mean([f["f1"] / f["ceiling"] for f in found])
+        error = calibration_error(np.array([p for f in found for p in f["open"]]),
+                                  np.array([e for f in found for e in f["edges"]], dtype=bool))  # fmt: skip
         print(f"| {number} {source} {parameters} | {paper} | {asked} | {mean('f1'):.4f} ± {spread:.4f} | "
               f"{mean('recovered'):.4f} | {mean('floor'):.4f} | {mean('ceiling'):.4f} | {share:.4f} | "
-              f"{mean('skill'):.3f} | {mean('error'):.3f} | {mean('undecided'):.0f} | {mean('seconds'):.1f} |",
-              flush=True)  # fmt: skip
+              f"{mean('skill'):.3f} | {error['error']:.3f} | {error['by_chance']:.3f} | "
+              f"{error['undecided']:.0f} | {mean('seconds'):.1f} |", flush=True)  # fmt: skip
 
 
 def grid() -> None:
@@ -135,6 +140,38 @@ def speed() -> None:
         seconds, used = time.perf_counter() - start, time.process_time() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
         print(f"| {source} d={d} | {seconds:.1f} | {used:.1f} | {peak:.2f} |", flush=True)
+
+
+def drawn_graph(seed: int, n: int = 1500, mean: float = 4.0, spread: float = 1.0) -> lograb.Graph:
+    """Draw edges at random for log-normal degrees: the model behind the attack's prior."""
+    rng = np.random.default_rng(seed)
+    width = np.log1p(spread)
+    degrees = mean * np.exp(np.sqrt(width) * rng.standard_normal(n) - width / 2)
+    i, j = np.triu_indices(n, k=1)
+    edges = rng.random(len(i)) < np.minimum(degrees[i] * degrees[j] / degrees.sum(), 1.0)
+    return lograb.Graph.from_edges("drawn", n, np.stack([i[edges], j[edges]], axis=1))
+
+
+def simulation() -> None:
+    print("| instance (p = 0.6, 3 graphs pooled) | edges | promised | skill | ECE | by chance | undecided |")
+    print("|---|---|---|---|---|---|---|")
+    for parameters in ({"d": 1, "k": 32, "sigma": 0.1}, {"d": 2, "k": 32, "sigma": 0.1},
+                       {"strategy": "cluster", "k": 32, "sigma": 0.05}):  # fmt: skip
+        scores, true, n_pairs, n_true, unlisted = [], [], 0, 0, 0.0
+        for seed in SEEDS:
+            instance = lograb.generate(drawn_graph(seed), p=0.6, seed=seed, **parameters)
+            answer, _ = run_attack(instance, "posterior", seed)
+            keys = edge_keys(answer.judged, answer.n_nodes)
+            scores.append(answer.judged_scores)
+            true.append(np.isin(keys, edge_keys(instance.truth.edges, answer.n_nodes)))
+            n_pairs += answer.diagnostics["judged"]
+            unlisted += answer.diagnostics["unlisted"] * (answer.diagnostics["judged"] - len(keys))
+            n_true += int(instance.co_observed.sum())
+        given, found = np.concatenate(scores), np.concatenate(true)
+        told = calibration(given, found, n_true, n_pairs, unlisted / max(n_pairs - len(given), 1))
+        print(f"| {parameters} | {n_true} | {given.sum() + unlisted:.0f} | {told['skill']:.3f} | "
+              f"{told['error']:.3f} | {told['by_chance']:.3f} | {told['undecided']:.0f} |",
+              flush=True)  # fmt: skip
 
 
 RELIABILITY = (("cora", {"d": 2, "k": 32, "sigma": 0.1}), ("citeseer", {"d": 2, "k": 32, "sigma": 0.1}),
@@ -206,6 +243,8 @@ if __name__ == "__main__":
         channels(chosen or [1, 3, 7])
     elif command == "speed":
         speed()
+    elif command == "simulation":
+        simulation()
     elif command == "reliability":
         draw(Path(sys.argv[2]))
     else:

@@ -16,7 +16,7 @@ def graph(n=20, seed=1):
 
 
 def published(adjacency, rank, sigma, seed=0, wrong=(), sure=6.0):
-    """Publish a patch, with log-odds that are right but for the pairs in `wrong`, which look 1 : e the wrong way."""
+    """Publish a patch, with log-odds that are right but for the pairs in `wrong`, which lean the wrong way."""
     values, vectors = np.linalg.eigh(scaled(adjacency))
     noise = np.random.default_rng(seed).standard_normal((len(adjacency), rank))
     odds = np.where(adjacency > 0, sure, -sure)

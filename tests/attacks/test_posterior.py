@@ -15,7 +15,7 @@ from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
-from lograb.metrics import calibration, count_edges
+from lograb.metrics import calibration, calibration_error, count_edges
 from lograb.tasks import ceiling, evaluate
 
 
@@ -170,6 +170,16 @@ def test_membership_verdicts_are_true():
     assert truth[verdict > 0].all()
     assert not truth[verdict < 0].any()
     assert (verdict > 0).any()
+
+
+def test_calibration_error_stands_beside_what_chance_alone_makes_of_it():
+    rng = np.random.default_rng(3)
+    given = rng.uniform(0.05, 0.95, 100)
+    right = [calibration_error(given, rng.random(100) < given) for _ in range(50)]
+    assert np.mean([told["error"] for told in right]) == pytest.approx(right[0]["by_chance"], rel=0.1)
+    sure = calibration_error(given, rng.random(100) < 0.5)
+    assert sure["error"] > 2 * sure["by_chance"]
+    assert sure["undecided"] == 100
 
 
 def test_the_cut_maximises_expected_f1():

@@ -1,6 +1,6 @@
 """Stage 7: pure functions from a truth and an estimate to a number."""
 
-from lograb.metrics.calibration import calibration, reliability
+from lograb.metrics.calibration import calibration, calibration_error, reliability
 from lograb.metrics.edges import EdgeCounts, bootstrap_interval, count_edges, edge_keys
 from lograb.metrics.ranking import Ranking
 from lograb.metrics.sharing import shared_pairs
@@ -9,7 +9,7 @@ __all__ = [
     "EdgeCounts",
     "Ranking",
     "bootstrap_interval",
-    "calibration",
+    "calibration", "calibration_error",
     "count_edges",
     "edge_keys",
     "reliability",

@@ -13,6 +13,7 @@ from lograb.types import Bools, Floats
 
 UNDECIDED = (0.05, 0.95)
 N_BINS = 10
+DRAWS = 200
 LEAST = 1e-6
 """No probability counts as smaller, or as larger than its complement."""
 
@@ -33,6 +34,27 @@ def reliability(probabilities: Floats, true: Bools, n_bins: int = N_BINS) -> tup
     return promised, found, counts
 
 
+def calibration_error(probabilities: Floats, true: Bools) -> dict[str, float]:
+    """Measure the expected calibration error over undecided pairs.
+
+    Returns
+    -------
+    dict
+        ``error``: the mean gap between promised and found shares. ``by_chance``: what it would be on average if
+        every pair were an edge with just its probability; with few pairs that is far from 0. ``undecided``: how
+        many these are.
+    """
+    open_pairs = (probabilities > UNDECIDED[0]) & (probabilities < UNDECIDED[1])
+    given, rng = probabilities[open_pairs], np.random.default_rng(0)
+
+    def gap(edges: Bools) -> float:
+        promised, found, counts = reliability(given, edges)
+        return float(np.nansum(np.abs(promised - found) * counts) / max(counts.sum(), 1.0))
+
+    by_chance = np.mean([gap(rng.random(len(given)) < given) for _ in range(DRAWS)])
+    return {"error": gap(true[open_pairs]), "by_chance": float(by_chance), "undecided": float(len(given))}
+
+
 def calibration(
     probabilities: Floats, true: Bools, n_true: int, n_pairs: int, unlisted: float = LEAST
 ) -> dict[str, float]:
@@ -50,8 +72,7 @@ def calibration(
     Returns
     -------
     dict
-        ``skill``: 1 - log loss / log loss of the base rate. ``error``: expected calibration error over undecided
-        pairs, the mean gap between promised and found shares. ``undecided``: how many these are.
+        ``skill``: 1 - log loss / log loss of the base rate; and what `calibration_error` says of the undecided.
     """
     p = np.clip(probabilities, LEAST, 1.0 - LEAST)
     rest = min(max(unlisted, LEAST), 1.0 - LEAST)
@@ -60,11 +81,5 @@ def calibration(
     loss -= missed * np.log(rest) + (others - missed) * np.log1p(-rest)
     base = n_true / max(n_pairs, 1)
     entropy = -n_true * np.log(base) - (n_pairs - n_true) * np.log1p(-base) if 0 < base < 1 else 0.0
-    open_pairs = (probabilities > UNDECIDED[0]) & (probabilities < UNDECIDED[1])
-    promised, found, counts = reliability(probabilities[open_pairs], true[open_pairs])
-    gap = np.nansum(np.abs(promised - found) * counts)
-    return {
-        "skill": float(1.0 - loss / entropy) if entropy else float("nan"),
-        "error": float(gap / max(counts.sum(), 1.0)),
-        "undecided": float(counts.sum()),
-    }
+    skill = float(1.0 - loss / entropy) if entropy else float("nan")
+    return {"skill": skill, **calibration_error(probabilities, true)}

@@ -84,6 +84,7 @@ def judge_in_rounds(
     start: Settled | None = None
     keys, known = np.empty(0, np.int64), np.empty(0)
     everything: tuple[list[Patchwork], Pairs]
+    fresh = np.empty(0, dtype=bool)
     for left in range(settings.checks, -1, -1):
         batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
         pairs = number(batches)
@@ -97,8 +98,10 @@ def judge_in_rounds(
         odds = np.where(odds == 0, settings.temperature * evidence + prior, odds)
         odds = np.where(pairs.verdict == 0, odds, CERTAIN * pairs.verdict)
         if start is None:
-            everything, keys, known = (works, pairs), pairs.keys, odds
-        known[np.searchsorted(keys, pairs.keys)] = odds
+            everything, keys, known, fresh = (works, pairs), pairs.keys, odds, np.zeros(len(odds), dtype=bool)
+        else:
+            again = np.searchsorted(keys, pairs.keys)
+            known[again], fresh[again] = odds, True
         if not left or not batches[0].readable:
             break
         own = np.where(verdict[pairs.entry] == 0, settings.temperature * own, 0.0)
@@ -112,12 +115,16 @@ def judge_in_rounds(
     assert scale is not None
     told = {"degree_spread": scale[0], "volume_ratio": scale[1], "passed": passed, "failed": n_read - sum(passed)}
     checked = settled.look_up(keys)
-    if len(settled.keys):  # what is settled takes its share of the degrees
-        works, pairs = everything
-        verdict = np.where(pairs.verdict == 0, np.sign(checked).astype(np.int64), pairs.verdict)
-        change = odds_by_chance(works, replace(pairs, verdict=verdict)) - odds_by_chance(works, pairs)
-        known = known + np.where(verdict == 0, np.minimum(change, 0.0), 0.0)
+    if len(settled.keys):
+        known = np.where(fresh, known, known + _hindsight(*everything, checked))
     return keys, _probabilities(known, checked, settings.misfit), told
+
+
+def _hindsight(works: list[Patchwork], pairs: Pairs, checked: Floats) -> Floats:
+    """By how much pairs judged before others were settled have become less likely: these take degrees away."""
+    verdict = np.where(pairs.verdict == 0, np.sign(checked).astype(np.int64), pairs.verdict)
+    change = odds_by_chance(works, replace(pairs, verdict=verdict)) - odds_by_chance(works, pairs)
+    return np.where(verdict == 0, np.minimum(change, 0.0), 0.0)
 
 
 def _probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:

@@ -34,7 +34,7 @@ class PosteriorSettings(BaseModel):
     checks: int = Field(default=3, ge=0, le=100)
     temperature: float = Field(default=0.9, gt=0, le=1)
     misfit: float = Field(default=0.02, ge=0, lt=1)
-    max_entries: int = Field(default=30_000_000, ge=0)
+    max_entries: int = Field(default=10_000_000, ge=0)
 
     @field_validator("channels", mode="before")
     @classmethod
