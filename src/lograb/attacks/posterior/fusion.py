@@ -96,12 +96,15 @@ def _chance(work: Patchwork, verdict: Ints) -> Floats:
 
 def odds_by_chance(works: list[Patchwork], pairs: Pairs) -> Floats:
     """Log-odds of all pairs before any evidence but degrees and verdicts, averaged over patches, shape (m,)."""
-    total = np.zeros(len(pairs.keys))
-    for work in works:
-        entry = pairs.entry[work.batch.entries]
-        chance = np.maximum(work.batch.pairs(_chance(work, pairs.verdict[entry])), LEAST_CHANCE)
-        total += np.bincount(entry, logit(chance), len(total))
-    return total / np.maximum(pairs.counts, 1)
+    flat = np.empty(len(pairs.entry))
+
+    def judge(work: Patchwork) -> Floats:
+        chance = _chance(work, pairs.verdict[pairs.entry[work.batch.entries]])
+        return np.asarray(logit(np.maximum(work.batch.pairs(chance), LEAST_CHANCE)))
+
+    for work, odds in zip(works, ordered_map(judge, works)):
+        flat[work.batch.entries] = odds
+    return np.asarray(np.bincount(pairs.entry, flat, len(pairs.keys)) / np.maximum(pairs.counts, 1))
 
 
 def iterate(
@@ -165,15 +168,18 @@ def _joined(works: list[Patchwork], pairs: Pairs, probability: Floats) -> Floats
     ends. Patches that overlap say the same; the strongest of them counts.
     """
     best = np.zeros(len(pairs.keys))
-    for work in works:
+
+    def judge(work: Patchwork) -> Floats:
         batch = work.batch
-        entry = pairs.entry[batch.entries]
-        absent = np.log1p(-np.minimum(batch.matrix(probability[entry]), 1.0 - 1e-9))
+        absent = np.log1p(-np.minimum(batch.matrix(probability[pairs.entry[batch.entries]]), 1.0 - 1e-9))
         others = np.minimum(absent.sum(axis=2)[:, :, None] - absent, -1e-9)
         ratio = -np.log(-np.expm1(others))
         if work.first.together is not None:  # members without an edge may be left
             ratio = np.where(work.first.isolated[:, :, None], 0.0, ratio)
-        np.maximum.at(best, entry, np.minimum(batch.pairs(ratio + ratio.swapaxes(1, 2)), MOST_BY_RULE))
+        return np.minimum(batch.pairs(ratio + ratio.swapaxes(1, 2)), MOST_BY_RULE)
+
+    for work, ratios in zip(works, ordered_map(judge, works)):
+        np.maximum.at(best, pairs.entry[work.batch.entries], ratios)
     return best
 
 

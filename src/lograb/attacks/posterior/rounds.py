@@ -20,6 +20,8 @@ from lograb.types import Floats, Ints, Observations
 
 CERTAIN = 13.8
 """Log-odds of what membership decides: a millionth from 0 or 1."""
+LIKELY = 2.0
+"""Log-odds above which a pair counts as an edge that was found."""
 TRUST = 0.9
 """Weight of the mended graphs, against the log-odds before, where a round starts."""
 
@@ -115,14 +117,15 @@ def judge_in_rounds(
     assert scale is not None
     told = {"degree_spread": scale[0], "volume_ratio": scale[1], "passed": passed, "failed": n_read - sum(passed)}
     checked = settled.look_up(keys)
-    if len(settled.keys):
-        known = np.where(fresh, known, known + _hindsight(*everything, checked))
+    if len(keys):
+        known = np.where(fresh, known, known + _hindsight(*everything, known, checked))
     return keys, _probabilities(known, checked, settings.misfit), told
 
 
-def _hindsight(works: list[Patchwork], pairs: Pairs, checked: Floats) -> Floats:
-    """By how much pairs judged before others were settled have become less likely: these take degrees away."""
-    verdict = np.where(pairs.verdict == 0, np.sign(checked).astype(np.int64), pairs.verdict)
+def _hindsight(works: list[Patchwork], pairs: Pairs, log_odds: Floats, checked: Floats) -> Floats:
+    """By how much open pairs have become less likely since the start: edges found take degrees away."""
+    found = np.where(checked == 0, log_odds > LIKELY, np.sign(checked)).astype(np.int64)
+    verdict = np.where(pairs.verdict == 0, found, pairs.verdict)
     change = odds_by_chance(works, replace(pairs, verdict=verdict)) - odds_by_chance(works, pairs)
     return np.where(verdict == 0, np.minimum(change, 0.0), 0.0)
 
