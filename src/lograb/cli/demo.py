@@ -72,7 +72,7 @@ def show_attacks(rows: list[dict[str, Any]], summary: dict[str, Any]) -> None:
     )  # fmt: skip
     best = max(rows, key=lambda row: row["f1"]["global"])
     print(f"Best: {best['method']} finds {best['recall']:.0%} of all {summary['n_edges']:,} edges, and "
-          f"{best["precision"]:.1%} of its claims are right.\n")  # fmt: skip
+          f"{best['precision']:.1%} of its claims are right.\n")  # fmt: skip
 
 
 def show_learning(classified: list[dict[str, Any]], linked: list[dict[str, Any]]) -> None:
