@@ -31,7 +31,6 @@ TYPICAL_RATIO = 2.0
 edges read less than 1, and then be missed."""
 SMALL = 30.0
 FINE = 60
-STANDS_OUT = 4.0
 LIKELY = 0.3
 MAX_PRECISION = 10.0
 MAX_MULTIPLE = 5
@@ -228,18 +227,6 @@ def read_scale(means: Floats, estimate: Floats, variance: Floats, degrees: Float
     return Scale(degrees * np.exp(change), np.minimum(total / 4, MAX_PRECISION))
 
 
-def _usual_degrees(first: Leading, volume: Floats) -> Floats:
-    """Mean degree in the component of each member, shape (b, q), without those that stand out.
-
-    A hub has half of the volume of its ball: what its neighbours share is the other half.
-    """
-    usual = volume / first.sizes
-    hub = np.isfinite(first.variance) & (first.entries > STANDS_OUT * np.sqrt(first.variance))
-    taken = _over_component(np.where(hub, np.maximum(first.entries**2 - first.variance, 0.0), 0.0), first)
-    others = np.maximum(first.sizes - _over_component(hub.astype(float), first), 1.0)
-    return np.maximum(np.where(hub, usual, volume * np.maximum(1.0 - taken, 0.0) / others), 1.0)
-
-
 def infer_degrees(
     first: Leading, volume: Floats, spread: float, counted: Floats | None = None, doubt: Floats | None = None,
     scale: Scale | None = None,
@@ -258,7 +245,7 @@ def infer_degrees(
     """
     grid, stands_for = _grid(first.entries.shape[1])
     width = np.log1p(spread)
-    centre = np.log(_usual_degrees(first, volume)) - width / 2
+    centre = np.log(np.maximum(volume / first.sizes, 1.0)) - width / 2
     prior = -((np.log(grid) - centre[:, :, None]) ** 2) / (2 * width) - np.log(grid) + np.log(stands_for)
     gap = first.entries[:, :, None] - np.sqrt(grid / np.maximum(volume, 1.0)[:, :, None])
     weight = prior - gap**2 / (2 * first.variance[:, :, None] + 1e-7)
