@@ -36,7 +36,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "labelled": {"correspondence": "known"},
     "labelled, relaxed": {"correspondence": "known", "estimator": "relaxed"},
 }
-RIVALS: dict[str, dict[str, Any]] = {"heat-kernel": {"threshold": "certified"}, "afr": {}, "eigen-sync": {}}
+RIVALS: dict[str, dict[str, Any]] = {
+    "posterior": {}, "heat-kernel": {"threshold": "certified"}, "afr": {}, "eigen-sync": {}
+}  # fmt: skip
 SIGMAS = (0.0, 0.05)
 
 

@@ -33,7 +33,7 @@ EXACT = 1e-8
 """Largest difference between eigenvalues that are the same."""
 SAME = 1e-6
 """Eigenvalues closer than this share an eigenspace."""
-STEPS = 40
+STEPS = 24
 MAX_DESCENT = 100
 """Members of the largest patch in which more than two wrong pairs are looked for."""
 CANDIDATES = (60, 300)
@@ -46,7 +46,7 @@ RIDGE = 1e-9
 SMALL = 1e-3
 """Determinants below this make a candidate."""
 TRIED = (8, 20)
-"""Single and double flips of a step whose spectrum is computed."""
+"""Single and double flips of a step whose spectrum is computed, in patches of usual size."""
 SHARPNESS = (1.0, 0.1, 0.01)
 """Factors on τ, the next when a search is stuck."""
 MAX_COST = 8.0
@@ -220,14 +220,18 @@ def _one_wrong(patch: Patch, state: _State) -> Floats | None:
     return np.asarray(graph[0]) if passes(graph, patch.mu[None])[0] else None
 
 
+def _fewer(tries: int, size: int) -> int:
+    """Lower a number of tries in patches above the usual size: a try costs the square of it, or more."""
+    return int(tries * min(1.0, (USUAL_SIZE / size) ** 2)) + 1
+
+
 def _two_wrong(patch: Patch, state: _State, certainty: Floats) -> Floats | None:
     """Find the graph if two pairs are wrong, one of them among the least certain; the other may be any."""
     mu, inverse = _resolvents(patch, state, FEW)
     if not len(mu):
         return None
     upper = np.triu_indices(len(state.graph), k=1)
-    effort = min(1.0, (USUAL_SIZE / len(state.graph)) ** 2)  # the cost of one try grows with the square
-    first = np.argsort(certainty, kind="stable")[: int(CANDIDATES[0] * effort) + 1]
+    first = np.argsort(certainty, kind="stable")[: _fewer(CANDIDATES[0], len(state.graph))]
     best: tuple[float, int, int] = (SMALL, 0, 0)
     for place in first.tolist():
         i, j = upper[0][place], upper[1][place]
@@ -271,6 +275,7 @@ def search(patch: Patch) -> tuple[Floats, bool]:
     least = np.argsort(certainty, kind="stable")[: CANDIDATES[1]]
     i, j = upper[0][least], upper[1][least]
     one, two = np.triu_indices(len(i), k=1)
+    n_single, n_double = (_fewer(tries, len(graph)) for tries in TRIED)
     sharpness, turned = 0, True
     for _ in range(STEPS):
         state = _state(patch, graph)
@@ -291,8 +296,8 @@ def search(patch: Patch) -> tuple[Floats, bool]:
         price = np.where(graph[i, j] > 0, cost[i, j], -cost[i, j])
         single = change @ (state.residual * root).ravel() + (change**2).sum(axis=1) / 2 + price
         double = single[one] + single[two] + (change @ change.T)[one, two]
-        best = np.argsort(single, kind="stable")[: TRIED[0]]
-        pairs = np.argpartition(double, min(TRIED[1], len(double) - 1))[: TRIED[1]] if len(double) else one
+        best = np.argsort(single, kind="stable")[:n_single]
+        pairs = np.argpartition(double, min(n_double, len(double) - 1))[:n_double] if len(double) else one
         tried = np.concatenate([
             _flipped(graph, (i[best], j[best])),
             _flipped(graph, (i[one[pairs]], j[one[pairs]]), (i[two[pairs]], j[two[pairs]])),
