@@ -1,5 +1,7 @@
 """Eigenvalues as a checksum: every formula against brute force, then the mending as a whole."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -157,6 +159,30 @@ def test_pairs_that_the_published_eigenvalues_do_not_depend_on_stay_open():
     assert odds[0, 6] < 0
 
 
+def test_a_cut_through_an_eigenspace_shows_nothing_of_it():
+    """Three components, two eigenvalues 1 published: any graph with at least two components has them."""
+    truth = nx.to_numpy_array(nx.disjoint_union(nx.path_graph(4), nx.path_graph(6)))
+    guess = flipped(truth, (5, 6))  # a missed edge makes a third component
+    patch = published(truth, 2, 0.0)
+    assert passes(guess[None], patch.mu[None])[0]
+    _, odds = judge(published(truth, 2, 0.5), guess)
+    assert (odds == 0).all()
+
+
+def test_missed_leaves_are_found_exactly():
+    found = []
+    for seed in range(4):
+        truth = nx.to_numpy_array(nx.powerlaw_cluster_graph(16, 1, 0.0, seed=seed))
+        patch = published(truth, 10, 0.1)
+        for leaf in np.flatnonzero(truth.sum(axis=1) == 1):
+            state = checksum._state(patch, flipped(truth, (leaf, int(np.argmax(truth[leaf])))))
+            mended = checksum._one_wrong(patch, state)
+            assert mended is None or passes(mended[None], patch.mu[None])[0]
+            found.append(mended is not None)
+    assert len(found) > 20
+    assert np.mean(found) > 0.9  # an eigenvalue that is only counted once too little is not seen as lacking
+
+
 def test_log_odds_after_a_check_are_calibrated():
     """Under the model itself: noise so strong that members of a patch may be confused."""
     expected = wrong = 0.0
@@ -171,6 +197,21 @@ def test_log_odds_after_a_check_are_calibrated():
         wrong += (found != truth)[upper].sum()
     assert wrong > 20
     assert expected == pytest.approx(wrong, rel=0.3)
+
+
+def test_without_membership_centres_say_nothing():
+    seen = lograb.generate("karate", d=1, p=0.6, k=8, sigma=0.1, seed=0).observations
+    channels = PosteriorSettings(channels=("eigenvectors", "eigenvalues"))
+    found = [posterior(given, np.random.default_rng(0), channels) for given in (seen, replace(seen, centres=None))]
+    np.testing.assert_array_equal(found[0].judged, found[1].judged)
+    np.testing.assert_array_equal(found[0].judged_scores, found[1].judged_scores)
+
+
+def test_strangers_are_not_joined_where_isolated_members_do_not_show():
+    graph = lograb.Graph.from_edges("few", 6, [(4, 5)])
+    instance = lograb.generate(graph, strategy="custom", patches=[[0, 1], [2, 3, 4]], k=1, sigma=0.0)
+    answer = posterior(instance.observations, np.random.default_rng(0), PosteriorSettings())
+    assert (answer.judged_scores[(answer.judged > 1).all(axis=1)] < 0.1).all()
 
 
 def test_settled_pairs_are_looked_up():

@@ -33,6 +33,8 @@ EXACT = 1e-8
 """Largest difference between eigenvalues that are the same."""
 SAME = 1e-6
 """Eigenvalues closer than this share an eigenspace."""
+VISIBLE = 3e-5
+"""Change of the published eigenvalues that shows."""
 STEPS = 24
 MAX_DESCENT = 100
 """Members of the largest patch in which more than two wrong pairs are looked for."""
@@ -40,8 +42,8 @@ CANDIDATES = (60, 300)
 """Least certain pairs that are tried as one of two wrong ones, and that may be flipped in a step downhill."""
 USUAL_SIZE = 60
 """Members of a patch up to which all of them are tried."""
-ALL, FEW = 1000, 4
-"""Eigenvalues that a graph with one, or two, pairs flipped is checked against."""
+FEW = 4
+"""Eigenvalues that a graph with two pairs flipped is first checked against."""
 RIDGE = 1e-9
 SMALL = 1e-3
 """Determinants below this make a candidate."""
@@ -177,7 +179,7 @@ def _changes(patch: Patch, state: _State, i: np.ndarray, j: np.ndarray) -> Float
     return total
 
 
-def _resolvents(patch: Patch, state: _State, most: int) -> tuple[Floats, Floats]:
+def _resolvents(patch: Patch, state: _State, most: int | None) -> tuple[Floats, Floats]:
     """Invert A - μ D for published μ that the graph lacks, the most lacking first: μ (m,), inverses (m, q, q)."""
     lacking = np.abs(state.values - patch.mu[:, None]).min(axis=1)
     chosen = np.argsort(-lacking, kind="stable")[:most]
@@ -199,20 +201,33 @@ def _determinants(mu: Floats, inverse: Floats, sign: Floats) -> Floats:
     return np.asarray(1.0 + sign * (2.0 * inverse - mu * both) + (mu**2 - 1.0) * minor)
 
 
-def _unsettled(graph: Floats) -> Bools:
-    """Pairs whose flip leaves, or meets, a node without edges: the determinant is 0 whatever μ is."""
+def _worst_factors(mu: Floats, inverse: Floats, graph: Floats) -> Floats:
+    """Largest factor over all μ if a pair is flipped, shape (q, q); infinite where flips are not tried.
+
+    A node i without edges counts as A_ii = D_ii = 1. Joining it to j adds a row: the factor is 1 + K_jj (1/μ - μ).
+    Taking a node's only edge away makes the determinant 0 whatever μ is, and is not tried.
+    """
+    factors = np.abs(_determinants(mu, inverse, 1.0 - 2.0 * graph)).max(axis=0)
     degrees = graph.sum(axis=1)
-    few = np.minimum(degrees[:, None], degrees[None, :])
-    return np.asarray((few == 0) | ((few == 1) & (graph > 0)) | np.eye(len(graph), dtype=bool))
+    alone = degrees == 0
+    if alone.any():
+        usable = np.abs(mu) > SMALL
+        own, away = np.einsum("mii->mi", inverse[usable]), mu[usable, None]
+        joining = np.abs(1.0 + own * (1.0 / away - away)).max(axis=0, initial=0.0 if usable.any() else np.inf)
+        factors[alone] = joining
+        factors[:, alone] = joining[:, None]
+        factors[np.ix_(alone, alone)] = np.inf
+    least = np.minimum(degrees[:, None], degrees[None, :])
+    factors[((least == 1) & (graph > 0)) | np.eye(len(graph), dtype=bool)] = np.inf
+    return np.asarray(factors)
 
 
 def _one_wrong(patch: Patch, state: _State) -> Floats | None:
     """Find the graph if a single pair is wrong: exactly, and among all pairs."""
-    mu, inverse = _resolvents(patch, state, ALL)
+    mu, inverse = _resolvents(patch, state, None)
     if not len(mu):
         return None
-    factors = np.abs(_determinants(mu, inverse, 1.0 - 2.0 * state.graph)).max(axis=0)
-    factors[_unsettled(state.graph)] = np.inf
+    factors = _worst_factors(mu, inverse, state.graph)
     i, j = np.unravel_index(np.argmin(factors), factors.shape)
     if factors[i, j] > SMALL:
         return None
@@ -232,6 +247,7 @@ def _two_wrong(patch: Patch, state: _State, certainty: Floats) -> Floats | None:
         return None
     upper = np.triu_indices(len(state.graph), k=1)
     first = np.argsort(certainty, kind="stable")[: _fewer(CANDIDATES[0], len(state.graph))]
+    first = first[(state.graph.sum(axis=1) > 0)[np.stack(upper)[:, first]].all(axis=0)]
     best: tuple[float, int, int] = (SMALL, 0, 0)
     for place in first.tolist():
         i, j = upper[0][place], upper[1][place]
@@ -243,8 +259,7 @@ def _two_wrong(patch: Patch, state: _State, certainty: Floats) -> Floats | None:
         after = inverse - columns @ core @ columns.swapaxes(1, 2)
         flipped = state.graph.copy()
         flipped[i, j] = flipped[j, i] = 1.0 - flipped[i, j]
-        factors = np.abs(_determinants(mu, after, 1.0 - 2.0 * flipped)).max(axis=0)
-        factors[_unsettled(flipped)] = np.inf
+        factors = _worst_factors(mu, after, flipped)
         factors[i, j] = factors[j, i] = np.inf
         at = int(np.argmin(factors))
         if factors.flat[at] < best[0]:
@@ -280,7 +295,7 @@ def search(patch: Patch) -> tuple[Floats, bool]:
     for _ in range(STEPS):
         state = _state(patch, graph)
         kept = state.values[::-1][: len(patch.mu)]
-        if np.abs(kept - patch.mu).max() < EXACT:
+        if spectral_error(state.values, patch.mu) < EXACT:
             return graph, True
         found = _one_wrong(patch, state)
         if found is None and turned:
@@ -363,14 +378,17 @@ def _visible(patch: Patch, state: _State) -> Bools:
     To first order μ_a changes by 2 x_i x_j - μ_a (x_i² + x_j²) with x = u_a / √d. That is 0 for all pairs inside a
     component that shows the eigenvalue 1 only: its graph could be any.
     """
-    kept = slice(None, -len(patch.mu) - 1, -1)
-    mu, vectors = state.values[kept], state.basis[:, kept]
+    rank, values = len(patch.mu), state.values
+    shown = values > patch.mu[-1] - SAME
+    if shown.sum() > rank:  # the cut runs through an eigenspace: how much of it there is was not published
+        shown = values > patch.mu[-1] + SAME
+    mu, vectors = values[shown], state.basis[:, shown]
     vectors = vectors / np.sqrt(np.maximum(state.graph.sum(axis=1), 1.0))[:, None]
     squares = vectors**2
     own, both = (squares**2 * mu**2).sum(axis=1), (squares * mu**2) @ squares.T
     mixed = (squares * vectors * mu) @ vectors.T
     change = 4.0 * squares @ squares.T + own[:, None] + own[None, :] + 2.0 * both - 4.0 * (mixed + mixed.T)
-    return np.asarray(change > SAME**1.5)
+    return np.asarray(change > VISIBLE**2)
 
 
 def judge(patch: Patch, graph: Floats) -> tuple[Floats, Floats] | None:
@@ -385,7 +403,7 @@ def judge(patch: Patch, graph: Floats) -> tuple[Floats, Floats] | None:
     None if no such graph fits the eigenvectors.
     """
     q = len(graph)
-    for _ in range(q):
+    while True:  # each exchange raises the likelihood: this ends
         state = _state(patch, graph)
         loss = swaps(patch, state)
         i, j = np.unravel_index(np.argmin(loss), loss.shape)

@@ -92,10 +92,12 @@ def leading(batch: Batch) -> Leading:
     scale = attenuation(batch)[:, None]
     first = batch.frame[:, :, 0]
     inside = (batch.frame**2).sum(axis=2)
-    variance = batch.variance[:, None] * (1.0 - inside + 0.5 * np.maximum(inside - first**2, 0.0))
+    zero = batch.mu > 1.0 - ZERO
+    zero[:, 0] = True
+    alike = (batch.frame**2 * zero[:, None, :]).sum(axis=2)  # in which any basis would do
+    variance = batch.variance[:, None] * (1.0 - inside + 0.5 * np.maximum(inside - alike, 0.0))
     sign = np.where(first.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
     entries, together = first * sign * np.sqrt(scale), None
-    zero = batch.mu > 1.0 - ZERO
     if batch.valued and (zero.sum(axis=1) > 1).any():
         several = zero.sum(axis=1, keepdims=True) > 1
         rows = batch.frame * (zero * np.sqrt(scale))[:, None, :]

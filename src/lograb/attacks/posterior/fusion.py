@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.box import box_inversion
-from lograb.attacks.posterior.degrees import Degrees, Leading, Scale, count_degrees, read_scale
+from lograb.attacks.posterior.degrees import ZERO, Degrees, Leading, Scale, count_degrees, read_scale
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess, refit
 from lograb.parallel import ordered_map
@@ -42,6 +42,12 @@ class Patchwork:
     first: Leading
     spread: float
     start: Degrees
+
+    @property
+    def peopled(self) -> bool:
+        """Whether every member has a neighbour: isolated ones would have shown in the eigenvalues, and gone."""
+        batch = self.batch
+        return batch.readable and (not batch.truncated or bool((batch.mu[:, -1] < 1.0 - ZERO).all()))
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,7 @@ def iterate(
             flat[works[at].batch.entries], scales[at] = part, scale
         total: Floats = np.asarray(np.bincount(pairs.entry, flat, size))
         if current is not None:
-            total = total + _joined(works, pairs, current)
+            total = total + _joined([work for work in works if work.peopled], pairs, current)
         evidence = damping * evidence + (1 - damping) * total if judged else total
         judged = True
         if probability is not None:

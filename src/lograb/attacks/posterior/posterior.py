@@ -41,7 +41,7 @@ def posterior(
     if not len(which):
         answer = _by_membership(whole, rng, use_members)
         return Reconstruction(**{**vars(answer), "diagnostics": {**answer.diagnostics, "patches": patches}})
-    centres = known_centres(whole)
+    centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
 
     def number(batches: list[Batch]) -> Pairs:
         return _pairs(whole, batches, centres, use_members)

@@ -91,7 +91,8 @@ def judge_in_rounds(
         batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
         pairs = number(batches)
         odds = settled.look_up(pairs.keys)
-        verdict = np.where(pairs.verdict == 0, np.sign(odds).astype(np.int64), pairs.verdict)
+        sure = np.where(np.abs(odds) > LIKELY, np.sign(odds), 0.0).astype(np.int64)
+        verdict = np.where(pairs.verdict == 0, sure, pairs.verdict)
         works, scale = _settle(seen.protocol.d, batches, centres, scale)
         first = None if start is None else np.where(verdict == 0, start.look_up(pairs.keys), verdict > 0)
         evidence, prior, own = iterate(
@@ -115,10 +116,10 @@ def judge_in_rounds(
         if not passed[-1] or not len(which):
             break
     assert scale is not None
-    told = {"degree_spread": scale[0], "volume_ratio": scale[1], "passed": passed, "failed": n_read - sum(passed)}
+    told = {"degree_spread": scale[0], "volume_ratio": scale[1], "passed": passed,
+            "not_passed": n_read - sum(passed)}  # fmt: skip
     checked = settled.look_up(keys)
-    if len(keys):
-        known = np.where(fresh, known, known + _hindsight(*everything, known, checked))
+    known = np.where(fresh, known, known + _hindsight(*everything, known, checked))
     return keys, _probabilities(known, checked, settings.misfit), told
 
 
