@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import lograb
-from lograb.attacks.posterior import PosteriorSettings, checksum, posterior
-from lograb.attacks.posterior.checksum import Patch, judge, passes, plausible, scaled, search, swaps
+from lograb.attacks.posterior import PosteriorSettings, mending, posterior
+from lograb.attacks.posterior.exchanges import judge, plausible, swaps
+from lograb.attacks.posterior.graphs import SAME, Patch, passes, scaled, state_of
+from lograb.attacks.posterior.mending import search
 from lograb.attacks.posterior.rounds import Settled
 from lograb.metrics.edges import edge_keys
 
@@ -58,8 +60,8 @@ def test_scaled_matrices_are_those_of_the_laplacian():
 def test_determinants_agree_with_brute_force():
     now = graph(seed=2)
     patch = published(graph(seed=3), 10, 0.0)
-    mu, inverse = checksum._resolvents(patch, checksum._state(patch, now), 5)
-    found = checksum._determinants(mu, inverse, 1 - 2 * now)
+    mu, inverse = mending._resolvents(patch, state_of(patch, now), 5)
+    found = mending._determinants(mu, inverse, 1 - 2 * now)
     for i, j in [(0, 1), (3, 9), (5, 17), (18, 19)]:
         then = flipped(now, (i, j))
         for n, value in enumerate(mu):
@@ -70,9 +72,9 @@ def test_determinants_agree_with_brute_force():
 def test_changes_of_the_residual_agree_with_brute_force():
     now = flipped(nx.to_numpy_array(nx.path_graph(9)), (7, 8))  # node 8 is isolated
     patch = published(nx.to_numpy_array(nx.path_graph(9)), 4, 0.1)
-    state = checksum._state(patch, now)
+    state = state_of(patch, now)
     i, j = np.triu_indices(9, k=1)
-    found = checksum._changes(patch, state, i, j)
+    found = mending._changes(patch, state, i, j)
     for n, pair in enumerate(zip(i, j)):
         change = scaled(flipped(now, pair)) - scaled(now)
         np.testing.assert_allclose(found[n], state.basis.T @ change @ patch.observed, atol=1e-12)
@@ -117,10 +119,10 @@ def test_swaps_compare_likelihoods(truth):
 
     def outside(adjacency):
         values, basis = np.linalg.eigh(scaled(adjacency))
-        apart = np.abs(values[:, None] - patch.mu) > checksum.SAME
+        apart = np.abs(values[:, None] - patch.mu) > SAME
         return ((basis.T @ patch.observed)[apart] ** 2).sum() / (2 * patch.variance)
 
-    loss = swaps(patch, checksum._state(patch, truth))
+    loss = swaps(patch, state_of(patch, truth))
     for i, j in zip(*np.triu_indices(len(truth), k=1)):
         other = swapped(truth, i, j)
         if (other == truth).all():
@@ -143,8 +145,8 @@ def test_a_graph_that_does_not_fit_the_eigenvectors_is_refused():
     star, square = nx.to_numpy_array(nx.star_graph(3)), nx.to_numpy_array(nx.cycle_graph(4))
     patch = published(star, 4, 0.05)
     assert passes(square[None], patch.mu[None])[0]
-    assert plausible(patch, checksum._state(patch, star))
-    assert not plausible(patch, checksum._state(patch, square))
+    assert plausible(patch, state_of(patch, star))
+    assert not plausible(patch, state_of(patch, square))
     assert judge(patch, square) is None
 
 
@@ -175,8 +177,8 @@ def test_missed_leaves_are_found_exactly():
         truth = nx.to_numpy_array(nx.powerlaw_cluster_graph(16, 1, 0.0, seed=seed))
         patch = published(truth, 10, 0.1)
         for leaf in np.flatnonzero(truth.sum(axis=1) == 1):
-            state = checksum._state(patch, flipped(truth, (leaf, int(np.argmax(truth[leaf])))))
-            mended = checksum._one_wrong(patch, state)
+            state = state_of(patch, flipped(truth, (leaf, int(np.argmax(truth[leaf])))))
+            mended = mending._one_wrong(patch, state)
             assert mended is None or passes(mended[None], patch.mu[None])[0]
             found.append(mended is not None)
     assert len(found) > 20

@@ -10,13 +10,18 @@ from lograb.attacks.posterior import PosteriorSettings, posterior
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.box import box_inversion
 from lograb.attacks.posterior.cut import best_expected_f1
-from lograb.attacks.posterior.degrees import infer_degrees, leading, volumes
+from lograb.attacks.posterior.degrees import Degrees, degrees_left, infer_degrees
 from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
+from lograb.attacks.posterior.fusion import _dispersion
 from lograb.attacks.posterior.isolated import drop_isolated
+from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
+from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
 from lograb.tasks import ceiling, evaluate
+
+NOTHING_USUAL = Usual(0.5, Line(np.log(2.8)), Line(0.0, guessed=True))
 
 
 def normalised(adjacency):
@@ -128,8 +133,95 @@ def test_degrees_of_a_noiseless_patch_are_exact():
     adjacency = graph()
     batch = batch_of(adjacency, 12)
     first = leading(batch)
-    found = infer_degrees(first, volumes(batch, first, None, 1.4), 0.5)
+    found = infer_degrees(first, volumes(batch, first, NOTHING_USUAL), 0.5)
     np.testing.assert_allclose(found.mean[0], adjacency.sum(axis=1), atol=0.05)
+
+
+def wheel(q, every=1):
+    """A hub with q - 1 neighbours on a ring, of which every n-th is joined to the next."""
+    ring = nx.star_graph(q - 1)
+    ring.add_edges_from((n, n % (q - 1) + 1) for n in range(1, q, every))
+    return nx.to_numpy_array(ring)
+
+
+def test_hubs_tell_volumes_and_other_patches_help():
+    sizes = np.arange(12, 60, 2)
+    graphs = [wheel(q) for q in sizes]  # vol = 4 (q - 1) in all
+    batches = [batch_of(adjacency, 12, 0.1, 20, q) for adjacency, q in zip(graphs, sizes)]
+    firsts = [leading(batch, np.zeros(20, np.int64)) for batch in batches]
+    usual = usual_degrees(batches, firsts)
+    assert usual.around(30) == pytest.approx(np.log(4), abs=0.03)
+    assert usual.spread < 0.1  # on the rim all degrees are 3; with the hub it would be above 1
+
+    def error(known):
+        return np.mean([np.abs(np.log(volumes(batch, first, known)[:, 0] / (4 * (q - 1)))).mean()
+                        for batch, first, q in zip(batches, firsts, sizes)])  # fmt: skip
+
+    assert error(usual) < 0.5 * error(NOTHING_USUAL)
+    found = infer_degrees(firsts[-1], volumes(batches[-1], firsts[-1], usual), usual.spread)
+    assert (found.mean[:, 0] == sizes[-1] - 1).all()
+    assert (found.variance[:, 0] == 0).all()
+    assert found.mean[:, 1:].mean() == pytest.approx(3, abs=0.5)
+
+
+@pytest.mark.parametrize("adjacency", [graph(20), nx.to_numpy_array(nx.connected_caveman_graph(3, 7)), wheel(18)])
+def test_volume_of_a_complete_patch_is_read_without_bias(adjacency):
+    """The noise that S and the degrees share would make it too small by a quarter and more."""
+    batch = batch_of(adjacency, len(adjacency), 0.08, 4000)
+    found = _inverse_volume(batch, leading(batch)) * adjacency.sum()
+    assert found.mean() == pytest.approx(1.0, abs=0.06)
+
+
+def test_volumes_of_truncated_patches_follow_the_complete_ones():
+    """Rings of cliques: vol / (q - 1) grows with the clique, and with it the size of the patch."""
+    graphs = [nx.to_numpy_array(nx.connected_caveman_graph(3, size)) for size in (4, 5, 6, 7, 8, 9, 10)]
+    batches = [batch_of(adjacency, len(adjacency), 0.05, 10) for adjacency in graphs]
+    larger = nx.to_numpy_array(nx.connected_caveman_graph(3, 13))
+    unseen = batch_of(larger, 20, 0.05, 10)
+    everything = [*batches, unseen]
+    usual = usual_degrees(everything, [leading(batch) for batch in everything])
+    found = volumes(unseen, leading(unseen), usual)[:, 0] / larger.sum()
+    assert np.median(found) == pytest.approx(1.0, abs=0.15)
+    assert usual_degrees([unseen], [leading(unseen)]).whole.guessed
+
+
+def test_few_hubs_say_nothing_about_other_patches():
+    batch = batch_of(wheel(20), 12, 0.1, 3)
+    usual = usual_degrees([batch], [leading(batch, np.zeros(3, np.int64))])
+    assert usual.around.guessed
+    assert np.isfinite(volumes(batch, leading(batch, np.zeros(3, np.int64)), usual)).all()
+
+
+@pytest.mark.parametrize("variance", [0.0, 2.0, 6.0, 18.0])
+def test_degrees_left_are_the_conditional_means_of_thinned_degrees(variance):
+    rng, mean, share, q = np.random.default_rng(0), 6.0, 0.4, 11
+    if variance == 0:
+        drawn = np.full(400_000, 6)
+    elif variance < mean:
+        drawn = rng.binomial(9, 2 / 3, 400_000)
+    elif variance == mean:
+        drawn = rng.poisson(mean, 400_000)
+    else:
+        drawn = rng.poisson(rng.gamma(mean**2 / (variance - mean), (variance - mean) / mean, 400_000))
+    known = rng.binomial(drawn, share)
+    first = Leading(np.zeros((1, q)), np.zeros((1, q)), None, np.array([-1]))
+    degrees = Degrees(np.full((1, q), mean), np.full((1, q), variance), np.zeros((1, q)), np.zeros((1, q)))
+    can = np.zeros((1, q, q))
+    can[0, 0, 5:] = 1.0  # six of ten partners are open
+    for count in (1, 2, 4):
+        found = degrees_left(first, degrees, np.full((1, q), float(count)), can)[0, 0]
+        assert found == pytest.approx((drawn - known)[known == count].mean(), rel=0.02, abs=0.02)
+
+
+def test_errors_smaller_than_claimed_are_believed_and_larger_ones_not():
+    batch = batch_of(graph(24), 12, 0.1, 4)
+    normal = np.random.default_rng(0).standard_normal((4, 276))
+    scales = np.array([0.25, 0.5, 1.0, 4.0])
+    found = _dispersion(batch, (normal**2 * scales[:, None]).ravel()).reshape(4, -1)
+    np.testing.assert_allclose(found, np.repeat([[0.25], [0.5], [1.0], [1.0]], 276, axis=1), rtol=0.25)
+    assert found.max() <= 1.0
+    exact = batch_of(graph(24), 12, 0.0, 4)
+    assert (_dispersion(exact, normal.ravel() ** 2 / 9) == 1.0).all()
 
 
 def test_components_of_a_disconnected_patch_are_told_apart():
@@ -138,7 +230,7 @@ def test_components_of_a_disconnected_patch_are_told_apart():
     batch = batch_of(adjacency, 13)
     first = leading(batch)
     np.testing.assert_allclose(first.sizes[0], [4] * 4 + [5] * 5 + [4] * 4, atol=1e-6)
-    found = infer_degrees(first, volumes(batch, first, None, 1.4), 0.5)
+    found = infer_degrees(first, volumes(batch, first, NOTHING_USUAL), 0.5)
     # A cycle and a clique have equal degrees: only their ratio shows, and the least whole numbers are taken.
     np.testing.assert_allclose(found.mean[0][:4], [1, 2, 2, 1], atol=0.05)
 

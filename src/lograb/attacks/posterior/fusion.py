@@ -9,19 +9,23 @@ from scipy.special import expit, logit
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.box import box_inversion
-from lograb.attacks.posterior.degrees import ZERO, Degrees, Leading, Scale, count_degrees, read_scale
+from lograb.attacks.posterior.degrees import LEAST_LEFT, Degrees, Scale, count_degrees, degrees_left, read_scale
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess, refit
+from lograb.attacks.posterior.leading import ZERO, Leading
+from lograb.attacks.posterior.volumes import Usual
 from lograb.parallel import ordered_map
 from lograb.types import Floats, Ints
 
 MAX_LOG_ODDS = 60.0
 MIN_SHIFT, MAX_SHIFT = -4.0, 1.0
 CHANCE_APART = 1e-4
-LEAST_LEFT = 0.1
-LEAST_CHANCE = 1e-5
+LEAST_CHANCE, MOST_BY_CHANCE = 1e-5, 0.95
 MOST_BY_RULE = 10.0
 PROMISED = (0.7, 1.3)
+ENOUGH_PAIRS = 100
+"""From which the spread of errors is measured."""
+LEAST_DISPERSION = 0.1
 
 
 @dataclass(frozen=True)
@@ -33,14 +37,13 @@ class Patchwork:
     batch : Batch
     first : Leading
         Its first eigenvectors.
-    spread : float
-        Squared coefficient of variation of degrees.
+    usual : Usual
     start : Degrees
     """
 
     batch: Batch
     first: Leading
-    spread: float
+    usual: Usual
     start: Degrees
 
     @property
@@ -76,8 +79,8 @@ class Pairs:
 def _chance(work: Patchwork, verdict: Ints) -> Floats:
     """Probability of each open pair if edges fell at random for these degrees, shape (b, q, q).
 
-    Edges that are known take their share of the degrees, and pairs that are decided take no more: with r the
-    degrees left and O_i the sum of r over the open partners of i, that is r_i r_j / √(O_i O_j).
+    With r the degrees left for open pairs and O_i the sum of r over the open partners of i, that is
+    r_i r_j / √(O_i O_j).
 
     Parameters
     ----------
@@ -89,10 +92,10 @@ def _chance(work: Patchwork, verdict: Ints) -> Floats:
     can = batch.matrix((verdict == 0).astype(float))
     if together is not None:
         can *= together
-    left = np.maximum(work.start.mean - known.sum(axis=2), LEAST_LEFT)
+    left = degrees_left(work.first, work.start, known.sum(axis=2), can)
     partners = np.sqrt(np.maximum((can @ left[:, :, None])[:, :, 0], LEAST_LEFT))
     rate = left / partners
-    chance = np.minimum(rate[:, :, None] * rate[:, None, :], 0.5)
+    chance = np.minimum(rate[:, :, None] * rate[:, None, :], MOST_BY_CHANCE)
     if together is not None:
         chance = np.maximum(chance * together, CHANCE_APART)
     diagonal = np.arange(batch.size)
@@ -142,14 +145,15 @@ def iterate(
     prior: Floats = by_chance
     evidence: Floats = np.zeros(size)
     probability: Floats | None = start
-    for _ in range(iterations):
+    for number in range(iterations):
         current: Floats | None = probability
+        last = number == iterations - 1
 
-        def judge(at: int, current: Floats | None = current) -> tuple[Floats, Scale]:
+        def judge(at: int, current: Floats | None = current, last: bool = last) -> tuple[Floats, Scale]:
             work = works[at]
             entry = pairs.entry[work.batch.entries]
             means = None if current is None else work.batch.matrix(current[entry])
-            return _judge(work, means, pairs.verdict[entry], pairs.counts[entry], scales[at])
+            return _judge(work, means, pairs.verdict[entry], pairs.counts[entry], scales[at], last)
 
         revised = again if judged else range(len(works))
         for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
@@ -225,18 +229,19 @@ def _log_ratio(estimate: Floats, variance: Floats, value: Floats, doubt: Floats)
 
 
 def _judge(
-    work: Patchwork, means: Floats | None, verdict: Ints, counts: Ints, scale: Scale | None
+    work: Patchwork, means: Floats | None, verdict: Ints, counts: Ints, scale: Scale | None, last: bool
 ) -> tuple[Floats, Scale]:
     """Log-likelihood ratios of the pairs of a batch, flat, and what they say about degrees.
 
-    `means` and `scale` are None before the first iteration.
+    `means` and `scale` are None before the first iteration. In the last one the variance that theory claims gives
+    way to the one that is measured where that is smaller; before, it would have guesses harden too early.
     """
     batch, degrees = work.batch, work.start
     if means is None:
         batch = first_guess(batch)
         means = _start(work, batch, verdict)
     else:
-        degrees = count_degrees(means, work.first, work.start, work.spread, scale)
+        degrees = count_degrees(means, work.first, work.start, work.usual, scale)
         root = 1.0 / np.sqrt(degrees.mean)
         batch = refit(batch, means * root[:, :, None] * root[:, None, :])
     found = pair_evidence(batch, means, degrees.mean, work.first.isolated)
@@ -253,4 +258,22 @@ def _judge(
     growth = degrees.gain / degrees.mean
     one, two = (growth[:, index].ravel() for index in np.triu_indices(batch.size, k=1))
     value = 1.0 / np.sqrt((1.0 + one * more) * (1.0 + two * more))
-    return _log_ratio(batch.pairs(found.estimate), np.maximum(noise, hidden), value, doubt), scale
+    estimate = batch.pairs(found.estimate)
+    if last:
+        claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
+        factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
+        noise, hidden = factor * noise, factor * hidden
+    return _log_ratio(estimate, np.maximum(noise, hidden), value, doubt), scale
+
+
+def _dispersion(batch: Batch, squares: Floats) -> Floats:
+    """Average the squares of errors over claimed variances in each noisy patch, one factor for each pair.
+
+    Errors are counted against the likeliest graph: most pairs are clearly no edges, and show the noise.
+    """
+    each = squares.reshape(len(batch.which), -1)
+    if each.size < ENOUGH_PAIRS:
+        return np.ones(each.size)
+    found = each.mean(axis=1) if each.shape[1] >= ENOUGH_PAIRS else np.full(len(each), each.mean())
+    factor = np.where(batch.variance > 0, np.clip(found, LEAST_DISPERSION, 1.0), 1.0)
+    return np.repeat(factor, each.shape[1])

@@ -11,10 +11,12 @@ from scipy.special import expit
 
 from lograb.attacks.posterior.batches import Batch, observed_blocks, stack
 from lograb.attacks.posterior.checksum import check
-from lograb.attacks.posterior.degrees import infer_degrees, leading, spread_and_ratio, volumes
+from lograb.attacks.posterior.degrees import infer_degrees
 from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate, odds_by_chance
 from lograb.attacks.posterior.gauge import first_guess
+from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
 from lograb.types import Floats, Ints, Observations
 
@@ -82,7 +84,7 @@ def judge_in_rounds(
     told : dict
     """
     settled, passed, n_read = Settled(np.empty(0, np.int64), np.empty(0)), [], len(which)
-    scale: tuple[float, float] | None = None
+    usual: Usual | None = None
     start: Settled | None = None
     keys, known = np.empty(0, np.int64), np.empty(0)
     everything: tuple[list[Patchwork], Pairs]
@@ -93,7 +95,7 @@ def judge_in_rounds(
         odds = settled.look_up(pairs.keys)
         sure = np.where(np.abs(odds) > LIKELY, np.sign(odds), 0.0).astype(np.int64)
         verdict = np.where(pairs.verdict == 0, sure, pairs.verdict)
-        works, scale = _settle(seen.protocol.d, batches, centres, scale)
+        works, usual = _settle(seen.protocol.d, batches, centres, usual)
         first = None if start is None else np.where(verdict == 0, start.look_up(pairs.keys), verdict > 0)
         evidence, prior, own = iterate(
             works, replace(pairs, verdict=verdict), settings.iterations, settings.damping, first
@@ -115,9 +117,8 @@ def judge_in_rounds(
         which = outcome.left
         if not passed[-1] or not len(which):
             break
-    assert scale is not None
-    told = {"degree_spread": scale[0], "volume_ratio": scale[1], "passed": passed,
-            "not_passed": n_read - sum(passed)}  # fmt: skip
+    assert usual is not None
+    told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
     checked = settled.look_up(keys)
     known = np.where(fresh, known, known + _hindsight(*everything, known, checked))
     return keys, _probabilities(known, checked, settings.misfit), told
@@ -149,19 +150,22 @@ def _probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
 
 
 def _settle(
-    radius: int, batches: list[Batch], centres: Ints, scale: tuple[float, float] | None
-) -> tuple[list[Patchwork], tuple[float, float]]:
-    """Find degrees before anything is known about the pairs; `scale` is what all patches say of them."""
+    radius: int, batches: list[Batch], centres: Ints, usual: Usual | None
+) -> tuple[list[Patchwork], Usual]:
+    """Find degrees before anything is known about the pairs."""
     guessed = [first_guess(batch) for batch in batches]
-    firsts = [leading(batch) for batch in batches]
-    spread, ratio = scale or spread_and_ratio(guessed, firsts)
+    firsts = [leading(batch, _hubs(batch, centres) if radius == 1 else None) for batch in batches]
+    known = usual or usual_degrees(guessed, firsts)
 
     def settle(position: int) -> Patchwork:
-        batch, first = batches[position], firsts[position]
-        centre = centres[batch.which] if radius == 1 else None
-        if centre is not None:
-            centre = np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
-        volume = volumes(guessed[position], first, centre, ratio)
-        return Patchwork(batch, first, spread, infer_degrees(first, volume, spread))
+        first = firsts[position]
+        volume = volumes(guessed[position], first, known)
+        return Patchwork(batches[position], first, known, infer_degrees(first, volume, known.spread))
 
-    return list(ordered_map(settle, range(len(batches)))), (spread, ratio)
+    return list(ordered_map(settle, range(len(batches)))), known
+
+
+def _hubs(batch: Batch, centres: Ints) -> Ints:
+    """Give the positions of the known centres, -1 for the others."""
+    centre = centres[batch.which]
+    return np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
