@@ -100,7 +100,7 @@ def judge_in_rounds(
         evidence, prior, own = iterate(
             works, replace(pairs, verdict=verdict), settings.iterations, settings.damping, first
         )
-        odds = np.where(odds == 0, settings.temperature * evidence + prior, odds)
+        odds = np.where(odds == 0, evidence + prior, odds)
         odds = np.where(pairs.verdict == 0, odds, CERTAIN * pairs.verdict)
         if start is None:
             everything, keys, known, fresh = (works, pairs), pairs.keys, odds, np.zeros(len(odds), dtype=bool)
@@ -109,7 +109,7 @@ def judge_in_rounds(
             known[again], fresh[again] = odds, True
         if not left or not batches[0].readable:
             break
-        own = np.where(verdict[pairs.entry] == 0, settings.temperature * own, 0.0)
+        own = np.where(verdict[pairs.entry] == 0, own, 0.0)
         outcome = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
         passed.append(outcome.passed)
         settled = settled.join(pairs.keys, outcome.log_odds)

@@ -20,7 +20,6 @@ class PosteriorSettings(BaseModel):
     iterations : how often all pairs are judged anew given the current estimate of all others.
     damping : share of the old log-odds that is kept in each iteration.
     checks : how often patches are checked against their eigenvalues, and those that fail judged again.
-    temperature : factor on the evidence in the answer. Below 1, because patches that overlap err together.
     misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs.
     max_entries : pairs in patches that are looked at, counted once per patch, smallest patches first. Patches
         beyond it contribute their membership only.
@@ -32,7 +31,6 @@ class PosteriorSettings(BaseModel):
     iterations: int = Field(default=6, ge=1, le=1000)
     damping: float = Field(default=0.3, ge=0, lt=1)
     checks: int = Field(default=3, ge=0, le=100)
-    temperature: float = Field(default=0.9, gt=0, le=1)
     misfit: float = Field(default=0.02, ge=0, lt=1)
     max_entries: int = Field(default=10_000_000, ge=0)
 
