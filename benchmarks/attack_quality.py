@@ -19,6 +19,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,19 +74,32 @@ def measure(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any
     runs = [run_attack(graph, "posterior", seed)[0] for graph in instance]
     seconds = time.perf_counter() - start
     f1 = average(instance, runs)["f1"]
+    told, scores, true = judge(zip(instance, runs))
+    undecided = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
+    return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed), **told,
+            "open": scores[undecided].tolist(), "edges": true[undecided].tolist()}  # fmt: skip
+
+
+def attacked(sources: Iterable[Any], parameters: dict[str, Any]) -> Iterable[tuple[lograb.Instance, Any]]:
+    """Attack an instance of each source, one for each seed."""
+    for source, seed in zip(sources, SEEDS):
+        for graph in lograb.generate(source, p=0.6, seed=seed, **parameters):
+            yield graph, run_attack(graph, "posterior", seed)[0]
+
+
+def judge(runs: Iterable[tuple[lograb.Instance, Any]]) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
+    """Pool answers to several graphs: calibration, the probabilities of all listed pairs, and which are edges."""
     probabilities, true, n_pairs, n_true, unlisted = [], [], 0, 0, 0.0
-    for graph, answer in zip(instance, runs):
+    for graph, answer in runs:
         keys = edge_keys(answer.judged, answer.n_nodes)
         probabilities.append(answer.judged_scores)
         true.append(np.isin(keys, edge_keys(graph.truth.edges, answer.n_nodes)))
         n_pairs += answer.diagnostics["judged"]
         unlisted += answer.diagnostics["unlisted"] * (answer.diagnostics["judged"] - len(keys))
         n_true += int(graph.co_observed.sum())
-    scores = np.concatenate(probabilities)
-    told = calibration(scores, np.concatenate(true), n_true, n_pairs, unlisted / max(n_pairs - len(scores), 1))
-    undecided = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
-    return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed), **told,
-            "open": scores[undecided].tolist(), "edges": np.concatenate(true)[undecided].tolist()}  # fmt: skip
+    scores, found = np.concatenate(probabilities), np.concatenate(true)
+    told = calibration(scores, found, n_true, n_pairs, unlisted / max(n_pairs - len(scores), 1))
+    return {**told, "true": n_true, "promised": float(scores.sum() + unlisted)}, scores, found
 
 
 def table(rows: list[int]) -> None:
@@ -157,19 +171,8 @@ def simulation() -> None:
     print("|---|---|---|---|---|---|---|")
     for parameters in ({"d": 1, "k": 32, "sigma": 0.1}, {"d": 2, "k": 32, "sigma": 0.1},
                        {"strategy": "cluster", "k": 32, "sigma": 0.05}):  # fmt: skip
-        scores, true, n_pairs, n_true, unlisted = [], [], 0, 0, 0.0
-        for seed in SEEDS:
-            instance = lograb.generate(drawn_graph(seed), p=0.6, seed=seed, **parameters)
-            answer, _ = run_attack(instance, "posterior", seed)
-            keys = edge_keys(answer.judged, answer.n_nodes)
-            scores.append(answer.judged_scores)
-            true.append(np.isin(keys, edge_keys(instance.truth.edges, answer.n_nodes)))
-            n_pairs += answer.diagnostics["judged"]
-            unlisted += answer.diagnostics["unlisted"] * (answer.diagnostics["judged"] - len(keys))
-            n_true += int(instance.co_observed.sum())
-        given, found = np.concatenate(scores), np.concatenate(true)
-        told = calibration(given, found, n_true, n_pairs, unlisted / max(n_pairs - len(given), 1))
-        print(f"| {parameters} | {n_true} | {given.sum() + unlisted:.0f} | {told['skill']:.3f} | "
+        told, _, _ = judge(attacked(map(drawn_graph, SEEDS), parameters))
+        print(f"| {parameters} | {told['true']} | {told['promised']:.0f} | {told['skill']:.3f} | "
               f"{told['error']:.3f} | {told['by_chance']:.3f} | {told['undecided']:.0f} |",
               flush=True)  # fmt: skip
 
@@ -177,18 +180,6 @@ def simulation() -> None:
 RELIABILITY = (("cora", {"d": 2, "k": 32, "sigma": 0.1}), ("citeseer", {"d": 2, "k": 32, "sigma": 0.1}),
                ("citation", {"d": 2, "k": 32, "sigma": 0.1}))  # fmt: skip
 COLOURS = ("#1f5fa8", "#c2571a", "#3b7d3b")
-
-
-def judged(source: str, parameters: dict[str, Any], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of all listed pairs, and which are edges, over at most ten graphs."""
-    instance = lograb.generate(source, p=0.6, seed=seed, **parameters)
-    scores, true = [], []
-    for graph in itertools.islice(instance, 10):
-        answer, _ = run_attack(graph, "posterior", seed)
-        truth = edge_keys(graph.truth.edges, answer.n_nodes)
-        scores.append(answer.judged_scores)
-        true.append(np.isin(edge_keys(answer.judged, answer.n_nodes), truth))
-    return np.concatenate(scores), np.concatenate(true)
 
 
 def draw(path: Path) -> None:
@@ -213,9 +204,8 @@ def draw(path: Path) -> None:
     parts.append(f'<text x="14" y="{top + side / 2}" text-anchor="middle" '
                  f'transform="rotate(-90 14 {top + side / 2})">share that are edges</text>')  # fmt: skip
     for row, ((source, parameters), colour) in enumerate(zip(RELIABILITY, COLOURS)):
-        found = [judged(source, parameters, seed) for seed in SEEDS]
-        scores, true = (np.concatenate(part) for part in zip(*found))
-        listed = (scores > 0.05) & (scores < 0.95)
+        _, scores, true = judge(attacked(itertools.repeat(source), parameters))
+        listed = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
         promised, share, counts = reliability(scores[listed], true[listed])
         print(source, "undecided", int(counts.sum()), "error",
               round(float(np.nansum(np.abs(promised - share) * counts) / counts.sum()), 4), flush=True)
