@@ -7,15 +7,16 @@ import pytest
 import lograb
 from lograb.attacks.catalog import ATTACKS
 from lograb.attacks.posterior import PosteriorSettings, posterior
-from lograb.attacks.posterior.batches import Batch, patch_noise, readable
+from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
 from lograb.attacks.posterior.box import box_inversion
 from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.degrees import Degrees, degrees_left, infer_degrees
 from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
-from lograb.attacks.posterior.fusion import _dispersion
+from lograb.attacks.posterior.fusion import Pairs, _dispersion, iterate
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
+from lograb.attacks.posterior.rounds import _hubs, _settle
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
 from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
@@ -183,6 +184,84 @@ def test_volumes_of_truncated_patches_follow_the_complete_ones():
     found = volumes(unseen, leading(unseen), usual)[:, 0] / larger.sum()
     assert np.median(found) == pytest.approx(1.0, abs=0.15)
     assert usual_degrees([unseen], [leading(unseen)]).whole.guessed
+
+
+def test_spread_of_degrees_leaves_hubs_out():
+    """A hub in the middle of the numbering, and a rim of unequal degrees, known without noise."""
+    adjacency = wheel(12, every=3)
+    order = np.r_[1:6, 0, 6:12]
+    adjacency = adjacency[np.ix_(order, order)]
+    batch = batch_of(adjacency, 12, 0.0, 2)
+    rim = np.delete(adjacency.sum(axis=1), 5)
+    hubs = usual_degrees([batch], [leading(batch, np.full(2, 5))]).spread
+    assert hubs == pytest.approx(rim.var() / rim.mean() ** 2, rel=1e-6)
+    all_of_them = adjacency.sum(axis=1)
+    none = usual_degrees([batch], [leading(batch)]).spread
+    assert none == pytest.approx(all_of_them.var() / all_of_them.mean() ** 2, rel=1e-6)
+    # A patch without a known hub in the same batch changes nothing for its neighbour.
+    noisy = batch_of(adjacency, 12, 0.1, 2)
+    mixed = leading(noisy, np.array([5, -1]))
+    found = infer_degrees(mixed, volumes(noisy, mixed, NOTHING_USUAL), 0.5)
+    assert found.mean[0, 5] == 11
+    assert found.variance[0, 5] == 0
+    assert found.variance[1, 5] > 0
+
+
+def test_the_edge_to_a_hub_is_not_left_for_open_pairs():
+    batch = batch_of(wheel(12), 12, 0.05)
+    first = leading(batch, np.array([0]))
+    mean, zero = np.r_[11.0, np.full(11, 3.0)][None], np.zeros((1, 12))
+    degrees = Degrees(mean, zero, np.full((1, 12), 44.0), zero)
+    known = np.zeros((12, 12))
+    known[0, 1:] = known[1:, 0] = 1.0
+    left = degrees_left(first, degrees, known.sum(axis=1)[None], (1.0 - known - np.eye(12))[None])
+    np.testing.assert_allclose(left[0, 1:], 2.0)
+    assert left[0, 0] < 0.2
+
+
+def test_centres_are_found_as_hubs_whatever_their_position():
+    """The volume of a noisy star rests on its hub: with the wrong one the attack would know far less."""
+    instance = lograb.generate("citation", d=1, p=0.3, k=8, sigma=0.1, seed=4)
+    seen = instance.observations
+    which = np.flatnonzero(seen.sizes == 5)
+    batch = stack(seen, which, patch_noise(seen), True)[0]
+    hub = _hubs(batch, known_centres(seen))
+    assert (batch.members[np.arange(len(hub)), hub] == seen.centres[batch.which]).all()
+    assert len(set(hub.tolist())) > 1
+    assert (_hubs(batch, np.full(seen.n_patches, -1)) == -1).all()
+
+
+def test_a_disconnected_patch_changes_nothing_for_the_others_in_its_batch():
+    whole = nx.to_numpy_array(nx.connected_caveman_graph(3, 8))
+    apart = nx.to_numpy_array(nx.disjoint_union(nx.path_graph(12), nx.cycle_graph(12)))
+    one, other = batch_of(whole, 24, 0.05), batch_of(apart, 24, 0.05, 1, 5)
+    both = Batch(np.arange(2), np.tile(np.arange(24), (2, 1)), np.concatenate([one.frame, other.frame]),
+                 np.concatenate([one.mu, other.mu]), np.full(2, 0.0025), slice(0, 552), True, True)  # fmt: skip
+    alone, beside = volumes(one, leading(one), NOTHING_USUAL), volumes(both, leading(both), NOTHING_USUAL)
+    np.testing.assert_allclose(beside[0], alone[0])
+    assert usual_degrees([both], [leading(both)]).whole == usual_degrees([one], [leading(one)]).whole
+
+
+@pytest.mark.parametrize("regular", [nx.complete_graph(12), nx.complete_bipartite_graph(5, 5), nx.cycle_graph(8)])
+@pytest.mark.parametrize("sigma", [0.0, 0.01])
+def test_regular_graphs_are_rebuilt(regular, sigma):
+    """Their first eigenvector is constant: only the entries tell a cycle from a clique."""
+    instance = lograb.generate(regular, d=2, p=1.0, k=32, sigma=sigma)
+    assert attacked(instance)[1] == 1.0
+
+
+def test_what_a_patch_says_is_all_there_is_if_it_is_alone():
+    """Evidence is damped from round to round, and with it what each patch contributed to it."""
+    instance = lograb.generate(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=1), strategy="global", k=40, sigma=0.05)
+    seen, batches = instance.observations, stack(instance.observations, np.array([0]), np.array([0.0025]), True)
+    works, _ = _settle(1, batches, np.array([-1]), None)
+    m = 40 * 39 // 2
+    pairs = Pairs(np.arange(m), np.arange(m, dtype=np.int32), np.ones(m, np.int64), np.zeros(m, np.int64),
+                  np.zeros(m, np.int64))  # fmt: skip
+    evidence, _, own = iterate(works, pairs, 6, 0.3)
+    assert seen.n_patches == 1
+    assert (evidence - own).min() > -1e-9  # the rest is the rule that everybody has a neighbour
+    assert np.median(evidence - own) < 0.01
 
 
 def test_few_hubs_say_nothing_about_other_patches():

@@ -426,6 +426,17 @@ def test_ends_that_do_not_come_first_are_refused(tmp_path: Path, text: str) -> N
         read_graph(write(tmp_path, "g.csv", text))
 
 
+def test_a_first_line_whose_names_occur_nowhere_else_is_pointed_out(tmp_path: Path) -> None:
+    path = tmp_path / "friends.csv"
+    path.write_text("person,colleague\nann,bob\nbob,eve\n")
+    found = read_graph(path)
+    assert found.n_nodes == 5
+    assert any("line 1 read as an edge" in notice for notice in found.notices)
+    assert read_graph(path, header=True).n_nodes == 3
+    path.write_text("ann,eve\nann,bob\nbob,eve\n")
+    assert not read_graph(path).notices
+
+
 def test_an_edge_that_looks_like_a_header_is_kept(tmp_path: Path) -> None:
     assert read_graph(write(tmp_path, "a.csv", "n1,n2\nn3,n4\nn4,n5\n")).n_edges == 3
     assert read_graph(write(tmp_path, "b.csv", "u,v\nw,x\n")).n_edges == 2

@@ -150,7 +150,7 @@ def _first_damage(file: BinaryIO, length: int) -> tuple[str, str]:
             return name, f"is cut short: the file ends {entry.stop - length} bytes too early"
         at = entry.stop
     if at == 0:
-        return CONTAINER, "this is not a lograb archive"
+        return CONTAINER, "this is not a lograb archive (lograb generate makes one)"
     return CONTAINER, "the directory at the end of the file is missing or damaged"
 
 

@@ -69,6 +69,8 @@ def show_scores(title: str, result: dict[str, Any], json: bool) -> None:
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_cell(item)}" for name, item in value.items())
     if isinstance(value, list):
         return " .. ".join(_cell(item) for item in value)
     return str(value)
@@ -91,7 +93,8 @@ def certify_instance(path: Path, json: bool) -> None:
     columns = ("statement", "needs truth", "holds", "says")
     print_table(f"{path}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold="says")
     guaranteed = result["guaranteed"]
-    print(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches.")
+    print(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches. "
+          "The others are not safe: attacks may well recover them.")  # fmt: skip
     if result["unchecked"]:
         print(f"Not checked: {result['unchecked']:,} patches ({result['reason'] or 'too large'}).")
 

@@ -29,5 +29,5 @@ def best_expected_f1(probabilities: Floats) -> tuple[float, dict[str, float]]:
     best = int(np.searchsorted(-ordered, -ordered[best], side="right")) - 1  # ties stand or fall together
     hit = float(hits[best])
     return float(ordered[best]), {
-        "precision": hit / (best + 1), "recall": hit / total, "f1": 2 * hit / (best + 1 + total)
+        "precision": hit / (best + 1), "recall": min(hit / total, 1.0), "f1": 2 * hit / (best + 1 + total)
     }  # fmt: skip

@@ -135,7 +135,7 @@ def iterate(
     """
     size = len(pairs.keys)
     free = pairs.verdict == 0
-    flat = np.empty(len(pairs.entry))
+    flat, rule = np.zeros(len(pairs.entry)), np.zeros(size)
     by_chance = odds_by_chance(works, pairs)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
@@ -155,13 +155,13 @@ def iterate(
             means = None if current is None else work.batch.matrix(current[entry])
             return _judge(work, means, pairs.verdict[entry], pairs.counts[entry], scales[at], last)
 
-        revised = again if judged else range(len(works))
+        revised, kept = (again, damping) if judged else (range(len(works)), 0.0)
         for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
-            flat[works[at].batch.entries], scales[at] = part, scale
-        total: Floats = np.asarray(np.bincount(pairs.entry, flat, size))
+            entries, scales[at] = works[at].batch.entries, scale
+            flat[entries] = kept * flat[entries] + (1 - kept) * part
         if current is not None:
-            total = total + _joined([work for work in works if work.peopled], pairs, current)
-        evidence = damping * evidence + (1 - damping) * total if judged else total
+            rule = kept * rule + (1 - kept) * _joined([work for work in works if work.peopled], pairs, current)
+        evidence = np.bincount(pairs.entry, flat, size) + rule
         judged = True
         if probability is not None:
             shift = _shift(shift, pairs.bins, free, by_chance, probability)
@@ -271,9 +271,10 @@ def _dispersion(batch: Batch, squares: Floats) -> Floats:
 
     Errors are counted against the likeliest graph: most pairs are clearly no edges, and show the noise.
     """
-    each = squares.reshape(len(batch.which), -1)
-    if each.size < ENOUGH_PAIRS:
-        return np.ones(each.size)
-    found = each.mean(axis=1) if each.shape[1] >= ENOUGH_PAIRS else np.full(len(each), each.mean())
-    factor = np.where(batch.variance > 0, np.clip(found, LEAST_DISPERSION, 1.0), 1.0)
-    return np.repeat(factor, each.shape[1])
+    each, noisy = squares.reshape(len(batch.which), -1), batch.variance > 0
+    factor = np.ones(len(each))
+    if each.shape[1] >= ENOUGH_PAIRS:
+        factor[noisy] = each[noisy].mean(axis=1)
+    elif each[noisy].size >= ENOUGH_PAIRS:
+        factor[noisy] = each[noisy].mean()
+    return np.repeat(np.clip(factor, LEAST_DISPERSION, 1.0), each.shape[1])

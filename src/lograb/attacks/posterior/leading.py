@@ -48,6 +48,13 @@ class Leading:
         return known, self.hub[known]
 
     @property
+    def connected(self) -> Bools:
+        """Patches with a single component, shape (b,)."""
+        if self.together is None:
+            return np.ones(len(self.entries), dtype=bool)
+        return np.asarray((self.together == 1.0).all(axis=(1, 2)))
+
+    @property
     def sizes(self) -> Floats:
         """Members of the component of each member, shape (b, q)."""
         if self.together is None:

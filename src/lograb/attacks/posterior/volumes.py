@@ -21,6 +21,7 @@ TYPICAL_RATIO = 2.0
 edges read less than 1, and then be missed."""
 SMALL = 30.0
 MAX_MULTIPLE = 5
+MAX_NOISE = 1.0
 LEAST_ENTRY = 1e-2
 LEAST_REST = 0.05
 MAX_ERROR = 0.5
@@ -64,7 +65,8 @@ class Usual:
 def _inverse_volume(batch: Batch, first: Leading) -> Floats:
     """Estimate 1 / vol = Σ_ij S_ij² s_i s_j, with s = d / vol, from the entries of complete patches, shape (b,).
 
-    The same noise is in S and in s, and adds 4 σ² (Σ_j s_j² - 1 / vol) to the sum, which is taken away.
+    The same noise is in S and in s, and to leading order adds 4 σ² (Σ_j s_j² - 1 / vol) to the sum, which is taken
+    away; as long as σ² is small.
     """
     entries, noise = kept_entries(batch)
     diagonal = np.arange(batch.size)
@@ -72,8 +74,14 @@ def _inverse_volume(batch: Batch, first: Leading) -> Floats:
     squares[:, diagonal, diagonal] = 0.0
     shares = first.entries**2 - first.variance
     both = np.einsum("bij,bi,bj->b", squares, shares, shares)
-    twice = 4.0 * batch.variance
-    return np.asarray((both - twice * _fourth_powers(first).sum(axis=1)) / (1.0 - twice))
+    bias = 4.0 * batch.variance
+    return np.asarray((both - bias * _fourth_powers(first).sum(axis=1)) / np.maximum(1.0 - bias, 0.5))
+
+
+def _tells(batch: Batch, first: Leading) -> Bools:
+    """Patches whose entries tell their volume: complete and connected, with little noise; shape (b,)."""
+    calm = batch.variance * batch.size < MAX_NOISE
+    return np.asarray(first.connected & calm & (not batch.truncated) & (batch.size >= 4))
 
 
 def _fourth_powers(first: Leading) -> Floats:
@@ -87,8 +95,8 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
     total = weight = 0.0
     shares, hubs = [np.empty((2, 0))], [np.empty((3, 0))]
     for batch, first in zip(batches, firsts):
-        q = batch.size
-        if q < 4 or first.together is not None or not np.isfinite(first.variance).all():
+        q, whole = batch.size, first.connected
+        if q < 4 or not np.isfinite(first.variance).all():
             continue
         fourth, known = _fourth_powers(first), first.hubs
         fourth[known] = 0.0
@@ -96,15 +104,14 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
         rest, count = np.ones(len(fourth)), np.full(len(fourth), q)
         rest[known[0]] = np.maximum(1.0 - (entry**2 - noise), LEAST_REST)
         count[known[0]] -= 1
-        total += float((count * (count * fourth.sum(axis=1) / rest**2 - 1.0)).sum())
-        weight += q * len(fourth)
+        total += float((count * (count * fourth.sum(axis=1) / rest**2 - 1.0))[whole].sum())
+        weight += float(count[whole].sum())
         if not batch.truncated:
-            inverse = _inverse_volume(batch, first) * (q - 1)
+            inverse = _inverse_volume(batch, first)[_tells(batch, first)] * (q - 1)
             shares.append(np.stack([np.full(len(inverse), np.log(q)), inverse]))
         hubs.append(np.stack([np.full(len(entry), np.log(q)), np.maximum(entry, LEAST_ENTRY), noise]))
     spread = max(total / weight, 0.05) if weight else 0.5
-    whole, around = _by_size(*np.concatenate(shares, axis=1)), _line(*np.concatenate(hubs, axis=1))
-    return Usual(spread, whole, around)
+    return Usual(spread, _by_size(*np.concatenate(shares, axis=1)), _line(*np.concatenate(hubs, axis=1)))
 
 
 def _by_size(x: Floats, inverse: Floats) -> Line:
@@ -154,15 +161,17 @@ def volumes(batch: Batch, first: Leading, usual: Usual) -> Floats:
     sizes = first.sizes
     least, most = 2.0 * (sizes - 1), sizes * (sizes - 1)
     more = np.maximum(np.exp(usual.whole(batch.size)) / 2.0 - 1.0, 0.0)
-    if first.together is not None:  # small components are nearer to trees
-        more = more * np.clip((sizes - 2.0) / SMALL, 0.0, 1.0)
-    found = np.minimum(least * (1.0 + more), most)
+    nearer = np.clip((sizes - 2.0) / SMALL, 0.0, 1.0)  # small components are nearer to trees
+    found = np.minimum(least * (1.0 + more * np.where(first.connected[:, None], 1.0, nearer)), most)
     readable = np.isfinite(first.variance).all()
-    if readable and first.together is None and not batch.truncated and batch.size >= 4:
-        found = 1.5 / np.maximum(_inverse_volume(batch, first)[:, None] + 0.5 / found, 1e-9)
-    exact = np.flatnonzero((batch.variance == 0) & readable)
-    if len(exact):
-        found[exact] = _whole_numbers(first, exact, found[exact])
+    tells, exact = _tells(batch, first) & readable, (batch.variance == 0) & readable
+    if tells.any():
+        inverse = _inverse_volume(batch, first)[:, None]
+        trust = np.where(exact, 0.0, 0.5)[:, None]  # how much the guess counts
+        found[tells] = ((1.0 + trust) / np.maximum(inverse + trust / found, 1e-9))[tells]
+    hidden = np.flatnonzero(exact & ~tells)
+    if len(hidden):
+        found[hidden] = _whole_numbers(first, hidden, found[hidden])
     if readable:
         value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY))
         if not usual.around.guessed:

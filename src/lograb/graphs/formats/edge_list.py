@@ -66,6 +66,9 @@ def read_edge_list(data: bytes, *, suffix: str = "", header: bool | None = None)
         if not table.first:
             raise LograbError(f"an edge list needs at least one edge, got only the header '{lines[0][:60]}' "
                               "(header=False reads it as an edge)")
+    elif header is None and _stands_alone(table):
+        notices.append(f"line {numbers[0]} read as an edge, though its names occur nowhere else: {lines[0][:60]} "
+                       "(--header if it is one)")  # fmt: skip
     width = _check(table, delimiter)
     if width > 2:
         notices.append(f"columns after the second ignored, such as weights: {width - 2}")
@@ -185,6 +188,14 @@ def _starts_with_header(table: _Table) -> bool:
     # A lone node below is no evidence: it takes another edge, between numbers, to make names a header.
     has_edges = any(name is not None for name in islice(table.second, 1, None))
     return has_edges and all(is_whole_number(name) for name in others if name is not None)
+
+
+def _stands_alone(table: _Table) -> bool:
+    """Whether the first of several lines names two nodes, not numbers, that no other line has."""
+    first = {table.first[0], table.second[0]}
+    if None in first or len(table.first) < 3 or any(is_whole_number(name) for name in first if name is not None):
+        return False
+    return first.isdisjoint(islice(table.names, 2, None))
 
 
 def _plain(word: str) -> str:
