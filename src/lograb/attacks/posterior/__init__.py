@@ -1,4 +1,4 @@
-"""The strongest attack: a calibrated probability for every pair that shares a patch.
+"""The strongest attack: a probability for every pair that shares a patch.
 
 ``settings`` what can be chosen; ``noise`` how noisy each patch is, and its nearest orthonormal frame; ``batches``
 patches of one shape, stacked; ``isolated`` members without an edge; ``rules`` what membership alone decides;
