@@ -5,8 +5,8 @@ patches of one shape, stacked; ``isolated`` members without an edge; ``rules`` w
 ``leading`` degrees up to a factor, and components; ``volumes`` that factor; ``degrees`` degrees; ``evidence`` what
 a patch says about each pair, given all others; ``box`` noiseless truncated patches; ``gauge`` frames whose pairing
 with eigenvalues is lost; ``fusion`` all evidence on all pairs, iterated; ``checksum`` guesses checked against the
-published eigenvalues (``graphs``), mended (``mending``) and weighed (``exchanges``); ``rounds`` judging and checking
-in turn; ``cut`` the threshold; ``posterior`` puts them together.
+published eigenvalues (``graphs``), mended (``mending``) and weighed (``exchanges``); ``rounds`` judging and
+checking in turn; ``cut`` the threshold; ``posterior`` puts them together.
 The mathematics is in docs/posterior.md.
 """
 
