@@ -6,6 +6,7 @@
     python benchmarks/attack_quality.py speed            seconds and memory
     python benchmarks/attack_quality.py reliability FILE promised against found shares of edges, as an SVG
     python benchmarks/attack_quality.py simulation       calibration on graphs drawn from the attack's own model
+    python benchmarks/attack_quality.py generated        graphs of other kinds, on which the attack was developed
 
 Needs the real data (LOGRAB_MIRROR or the cache). Each result is appended to attack_quality.jsonl (or to the file
 in the variable RESULTS) and skipped when it is there already; Markdown rows are printed as they are done.
@@ -23,13 +24,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 import lograb
 from lograb.metrics import calibration, calibration_error, reliability
 from lograb.metrics.calibration import UNDECIDED
 from lograb.metrics.edges import edge_keys
-from lograb.tasks import average, bounds, run_attack, score
+from lograb.tasks import average, bounds, evaluate, run_attack, score
 
 SEEDS = (0, 1, 2)
 STORE = Path(os.environ.get("RESULTS", "attack_quality.jsonl"))
@@ -177,6 +179,49 @@ def simulation() -> None:
               flush=True)  # fmt: skip
 
 
+def cliques(seed: int, n: int = 2000, groups: int = 900, largest: int = 13) -> lograb.Graph:
+    """Draw groups of nodes near each other on a ring, of sizes with a heavy tail, and join all members of each."""
+    rng = np.random.default_rng(seed)
+    graph = nx.empty_graph(n)
+    for _ in range(groups):
+        size, centre = min(int(2 + rng.pareto(1.3)), largest), rng.integers(n)
+        members = np.unique((centre + np.round(rng.normal(0, 25, size)).astype(int)) % n)
+        graph.add_edges_from(itertools.combinations(members.tolist(), 2))
+    return lograb.Graph.from_edges("cliques", n, np.array(graph.edges()))
+
+
+def dense(seed: int) -> lograb.Graph:
+    graph = nx.powerlaw_cluster_graph(1200, 12, 0.5, seed=seed)
+    return lograb.Graph.from_edges("dense", 1200, np.array(graph.edges()))
+
+
+GENERATED: tuple[tuple[str, Any, dict[str, Any]], ...] = (
+    ("citation", lambda seed: "citation", {"d": 1, "k": 32, "sigma": 0.1}),
+    ("citation", lambda seed: "citation", {"d": 2, "k": 32, "sigma": 0.1}),
+    ("citation", lambda seed: "citation", {"strategy": "cluster", "k": 32, "sigma": 0.05}),
+    ("dense", dense, {"d": 1, "k": 32, "sigma": 0.05}),
+    ("dense", dense, {"d": 1, "k": 32, "sigma": 0.1}),
+    ("cliques", cliques, {"d": 1, "k": 32, "sigma": 0.1}),
+    ("cliques", cliques, {"d": 2, "k": 32, "sigma": 0.05}),
+    ("cliques", cliques, {"strategy": "cluster", "k": 32, "sigma": 0.05}),
+    ("cliques", cliques, {"d": 2, "k": 32, "sigma": 0.1}),
+)
+
+
+def generated() -> None:
+    print("| graph, instance (p = 0.6) | F1 | floor | ceiling | of ceiling | skill | ECE | by chance | undecided |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, draw_graph, parameters in GENERATED:
+        runs = list(attacked(map(draw_graph, SEEDS), parameters))
+        told, _, _ = judge(runs)
+        f1 = np.array([evaluate(graph, answer)["f1"]["global"] for graph, answer in runs])
+        limits = [bounds(graph, seed) for (graph, _), seed in zip(runs, SEEDS)]
+        floor, ceiling = (np.array([limit[side] for limit in limits]) for side in ("floor", "ceiling"))
+        print(f"| {name} {parameters} | {f1.mean():.4f} ± {f1.std(ddof=1):.4f} | {floor.mean():.4f} | "
+              f"{ceiling.mean():.4f} | {(f1 / ceiling).mean():.4f} | {told['skill']:.3f} | {told['error']:.3f} | "
+              f"{told['by_chance']:.3f} | {told['undecided']:.0f} |", flush=True)  # fmt: skip
+
+
 RELIABILITY = (("cora", {"d": 2, "k": 32, "sigma": 0.1}), ("citeseer", {"d": 2, "k": 32, "sigma": 0.1}),
                ("citation", {"d": 2, "k": 32, "sigma": 0.1}))  # fmt: skip
 COLOURS = ("#1f5fa8", "#c2571a", "#3b7d3b")
@@ -235,6 +280,8 @@ if __name__ == "__main__":
         speed()
     elif command == "simulation":
         simulation()
+    elif command == "generated":
+        generated()
     elif command == "reliability":
         draw(Path(sys.argv[2]))
     else:
