@@ -209,7 +209,7 @@ GENERATED: tuple[tuple[str, Any, dict[str, Any]], ...] = (
 
 
 def generated() -> None:
-    print("| graph, instance (p = 0.6) | F1 | floor | ceiling | of ceiling | skill | ECE | by chance | undecided |")
+    print("| graph (p = 0.6) | F1 | floor | ceiling | of ceiling | skill | ECE | by chance | undecided |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, draw_graph, parameters in GENERATED:
         runs = list(attacked(map(draw_graph, SEEDS), parameters))
