@@ -78,7 +78,7 @@ def test_ransac_is_what_a_loop_over_its_samples_finds(case):
     assert np.allclose(found.turn, turn, atol=1e-12)
 
 
-@pytest.mark.parametrize("r", [3, 8, 16, 32])
+@pytest.mark.parametrize("r", [1, 3, 8, 16, 32])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
 def test_ransac_at_the_papers_size_is_what_a_loop_finds(r, share):
     first, second, tolerance = overlap(np.random.default_rng(r), r + 9, r, share)

@@ -79,6 +79,8 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
     tolerance : float
         Largest residual of a point that agrees.
     """
+    if first.shape[1] == 1:
+        return _best_sign(first[:, 0], second[:, 0], sample, tolerance)
     low, high = np.zeros(len(sample), np.int64), np.full(len(sample), len(first))
     few = max(4, 128 // first.shape[1] ** 2)  # so few are decomposed rather than bracketed
     for level in LEVELS:
@@ -92,6 +94,13 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
     while len(open_ := contenders(low, high)):
         low[open_] = high[open_] = _count(first, second, sample[open_], tolerance)
     return int(np.argmax(low))
+
+
+def _best_sign(first: Floats, second: Floats, sample: Ints, tolerance: float) -> int:
+    """`best_sample` on a line, where all alignments there are keep it or turn it round."""
+    kept = (first * second)[sample].sum(axis=1) >= 0
+    agree = [int((np.abs(first - sign * second) <= tolerance).sum()) for sign in (-1, 1)]
+    return int(np.argmax(np.take(agree, kept.astype(np.int64))))
 
 
 def contenders(low: Ints, high: Ints) -> Ints:

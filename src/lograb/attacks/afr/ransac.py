@@ -60,7 +60,7 @@ def ransac_align(
     size = max(size, r + 1)
     if m <= size:
         return align(first, second, tolerance)
-    sample = np.argsort(rng.random((iterations, m)), axis=1)[:, :size]
+    sample = np.argpartition(rng.random((iterations, m)), size - 1, axis=1)[:, :size]
     sample = _without_repetitions(sample, m)
     best = sample[best_sample(first, second, sample, tolerance)]
     turn = procrustes((second[best].T @ first[best])[None])[0]
