@@ -1,8 +1,12 @@
 """The posterior attack: each part against what proves it right, then the whole."""
 
+import itertools
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 import lograb
 from lograb.attacks.catalog import ATTACKS
@@ -10,16 +14,17 @@ from lograb.attacks.posterior import PosteriorSettings, posterior
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
 from lograb.attacks.posterior.box import box_inversion
 from lograb.attacks.posterior.cut import best_expected_f1
-from lograb.attacks.posterior.degrees import Degrees, degrees_left, infer_degrees
+from lograb.attacks.posterior.degrees import Degrees, count_degrees, degrees_left, infer_degrees
 from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
-from lograb.attacks.posterior.fusion import Pairs, _dispersion, iterate
+from lograb.attacks.posterior.fusion import SHARED, Pairs, _dispersion, _fuse, _judge, _weigh, iterate
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
 from lograb.attacks.posterior.rounds import _hubs, _settle
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
-from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, usual_degrees, volumes
+from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, _line, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
+from lograb.metrics.edges import edge_keys
 from lograb.tasks import ceiling, evaluate
 
 NOTHING_USUAL = Usual(0.5, Line(np.log(2.8)), Line(0.0, guessed=True))
@@ -207,16 +212,56 @@ def test_spread_of_degrees_leaves_hubs_out():
     assert found.variance[1, 5] > 0
 
 
-def test_the_edge_to_a_hub_is_not_left_for_open_pairs():
+@pytest.mark.parametrize("variance", [0.0, 2.0, 6.0])
+def test_the_edge_to_a_hub_is_not_left_for_open_pairs(variance):
+    """What remains on the rim when hub and spokes are taken away is 2, whatever is unsure about degrees."""
     batch = batch_of(wheel(12), 12, 0.05)
     first = leading(batch, np.array([0]))
     mean, zero = np.r_[11.0, np.full(11, 3.0)][None], np.zeros((1, 12))
-    degrees = Degrees(mean, zero, np.full((1, 12), 44.0), zero)
+    degrees = Degrees(mean, np.full((1, 12), variance), np.full((1, 12), 44.0), zero)
     known = np.zeros((12, 12))
     known[0, 1:] = known[1:, 0] = 1.0
     left = degrees_left(first, degrees, known.sum(axis=1)[None], (1.0 - known - np.eye(12))[None])
     np.testing.assert_allclose(left[0, 1:], 2.0)
     assert left[0, 0] < 0.2
+
+
+def dense_wheel(q, degree):
+    """A hub joined to all others, who stand on a ring, each joined to so many of the nearest."""
+    rim = nx.circulant_graph(q - 1, range(1, degree // 2 + 1))
+    return nx.to_numpy_array(nx.compose(nx.star_graph(q - 1), nx.relabel_nodes(rim, lambda n: n + 1)))
+
+
+def test_logarithms_of_noisy_entries_are_read_without_bias():
+    """-2 log of an entry with noise is too large by noise / entry² on average."""
+    rng, entry, noise = np.random.default_rng(0), 0.35, 0.0075  # noise / entry² = 0.06
+    x = rng.uniform(2, 4, 20_000)
+    noisy = entry + np.sqrt(noise) * rng.standard_normal(len(x))
+    line = _line(x, np.maximum(noisy, 0.01), np.full(len(x), noise))
+    assert line(20) == pytest.approx(-2 * np.log(entry), abs=0.03)
+    # The same in one patch, which is held against the line.
+    batch = batch_of(dense_wheel(40, 6), 40, 0.08, 3000)
+    usual = Usual(0.5, Line(np.log(8.0)), Line(np.log(8.0), variance=1.0))
+    found = volumes(batch, leading(batch, np.zeros(3000, np.int64)), usual)[:, 0]
+    assert np.log(found / 39).mean() == pytest.approx(np.log(8.0), abs=0.015)
+
+
+def test_small_components_are_nearly_trees():
+    apart = nx.disjoint_union(nx.path_graph(5), nx.powerlaw_cluster_graph(25, 3, 0.5, seed=1))
+    batch = batch_of(nx.to_numpy_array(apart), 30, 0.02)
+    found = volumes(batch, leading(batch), NOTHING_USUAL)[0]
+    assert (found[:5] < 9).all()  # 8 in a path; 11 if it were as dense as patches usually are
+    np.testing.assert_allclose(np.median(found[5:]), 48 * (1 + 0.4 * 23 / 30), rtol=0.02)
+
+
+def test_counts_below_what_was_expected_are_trusted_more_only_if_that_was_a_guess():
+    dense = nx.to_numpy_array(nx.circulant_graph(24, range(1, 7)))
+    batch, truth = batch_of(dense, 24, 0.05), dense.sum(axis=1)[None]
+    first, start = leading(batch), Degrees(truth, truth, np.full((1, 24), truth.sum()), truth)
+    guessed = replace(NOTHING_USUAL, whole=replace(NOTHING_USUAL.whole, guessed=True))
+    kept, followed = (count_degrees(0.4 * dense[None], first, start, usual, None).mean
+                      for usual in (NOTHING_USUAL, guessed))  # fmt: skip
+    assert followed.sum() < 0.95 * kept.sum()
 
 
 def test_centres_are_found_as_hubs_whatever_their_position():
@@ -250,18 +295,81 @@ def test_regular_graphs_are_rebuilt(regular, sigma):
     assert attacked(instance)[1] == 1.0
 
 
-def test_what_a_patch_says_is_all_there_is_if_it_is_alone():
-    """Evidence is damped from round to round, and with it what each patch contributed to it."""
-    instance = lograb.generate(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=1), strategy="global", k=40, sigma=0.05)
-    seen, batches = instance.observations, stack(instance.observations, np.array([0]), np.array([0.0025]), True)
+def alone(sigma):
+    """One noisy patch of 40 nodes, settled, and its pairs."""
+    instance = lograb.generate(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=1), strategy="global", k=40, sigma=sigma)
+    batches = stack(instance.observations, np.array([0]), np.array([sigma**2]), True)
     works, _ = _settle(1, batches, np.array([-1]), None)
     m = 40 * 39 // 2
     pairs = Pairs(np.arange(m), np.arange(m, dtype=np.int32), np.ones(m, np.int64), np.zeros(m, np.int64),
                   np.zeros(m, np.int64))  # fmt: skip
+    keys, edges = edge_keys(np.stack(np.triu_indices(40, k=1), axis=1), 40), instance.truth.edges
+    return works, pairs, np.isin(keys, edge_keys(edges, 40))
+
+
+def test_evidence_is_damped_and_with_it_what_each_patch_contributed():
+    works, pairs, _ = alone(0.05)
     evidence, _, own = iterate(works, pairs, 6, 0.3)
-    assert seen.n_patches == 1
     assert (evidence - own).min() > -1e-9  # the rest is the rule that everybody has a neighbour
     assert np.median(evidence - own) < 0.01
+    free, half, held = (iterate(works, pairs, 2, damping)[2] for damping in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(half, (free + held) / 2, atol=1e-9)
+    assert np.abs(free - held).max() > 1
+
+
+def test_the_last_judgement_believes_the_noise_it_sees():
+    works, pairs, true = alone(0.05)
+    work = works[0]
+    means = work.batch.matrix(0.8 * true + 0.1)  # so much doubt that the claimed variance is far too large
+    before, after = (_judge(work, means, pairs.verdict, pairs.counts, None, last)[0] for last in (False, True))
+    assert np.median(after[0] / before[0]) > 1.5  # information
+    exact, _, _ = alone(0.0)
+    before, after = (_judge(exact[0], means, pairs.verdict, pairs.counts, None, last)[0] for last in (False, True))
+    np.testing.assert_array_equal(before, after)
+
+
+def test_patches_are_fused_as_one_gaussian():
+    """Against the density of all readings at once: common doubt about the factor, own doubt beside it."""
+    rng, n = np.random.default_rng(0), 5
+    estimate, value = rng.normal(0.6, 0.4, n), rng.uniform(0.7, 1.0, n)
+    variance, doubt = rng.uniform(0.02, 0.3, n), np.array([0.01, 0.05, 0.2, 0.03, 0.4])
+    read = _weigh(estimate, variance, value, doubt)
+    ratio, own = _fuse(read, np.zeros(n, np.int32), 1)
+
+    shared = np.minimum(doubt, SHARED)
+    wide = variance + value**2 * (doubt - shared)
+    spread = np.average(shared, weights=value**2 / wide)
+
+    def density(which):
+        x, v, t = estimate[which], variance[which], value[which]
+        edge = multivariate_normal(t, np.diag(wide[which]) + spread * np.outer(t, t)).logpdf(x)
+        return edge - multivariate_normal(np.zeros(len(x)), np.diag(v)).logpdf(x)
+
+    assert ratio[0] == pytest.approx(density(np.arange(n)))
+    for one in range(n):
+        assert own[one] == pytest.approx(ratio[0] - density(np.delete(np.arange(n), one)))
+
+
+def test_patches_that_share_an_error_do_not_add_it_up():
+    """Many patches that read 0.8 speak for an edge whose degrees are underrated, not against one."""
+    many = np.ones(50)
+    ratio, _ = _fuse(_weigh(0.8 * many, 0.02 * many, many, 0.04 * many), np.zeros(50, np.int32), 1)
+    assert ratio[0] > 100
+    low, _ = _fuse(_weigh(0.3 * many, 0.2 * many, many, 0.04 * many), np.zeros(50, np.int32), 1)
+    apart = 50 * _fuse(_weigh(*np.full((4, 1), [[0.3], [0.2], [1.0], [0.04]])), np.zeros(1, np.int32), 1)[0][0]
+    assert low[0] > 0.5 * apart  # 50 times the same reading is not 50 times the evidence against
+    nothing, _ = _fuse(_weigh(0.0 * many, 0.2 * many, many, 0.04 * many), np.zeros(50, np.int32), 1)
+    assert nothing[0] < -8
+
+
+def test_cliques_are_rebuilt_where_each_edge_alone_is_hard_to_read():
+    """In a clique of 13 an entry of S is 1/12, as large as the noise; only all patches together tell."""
+    rng, cliques = np.random.default_rng(0), nx.empty_graph(120)
+    for _ in range(14):
+        members = np.unique((rng.integers(120) + rng.normal(0, 30, rng.integers(3, 14)).astype(int)) % 120)
+        cliques.add_edges_from(itertools.combinations(members.tolist(), 2))
+    instance = lograb.generate(cliques, d=2, p=0.3, k=32, sigma=0.1, seed=1)
+    assert attacked(instance)[1] > 0.97 * ceiling(instance)
 
 
 def test_few_hubs_say_nothing_about_other_patches():

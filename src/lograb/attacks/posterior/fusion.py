@@ -26,6 +26,10 @@ PROMISED = (0.7, 1.3)
 ENOUGH_PAIRS = 100
 """From which the spread of errors is measured."""
 LEAST_DISPERSION = 0.1
+LEAST_VARIANCE = 1.0 / (2 * MAX_LOG_ODDS)
+"""Of what a patch reads, so that no single one says more than `MAX_LOG_ODDS`."""
+SHARED = 0.05
+"""Relative variance up to which doubt about the value of an edge is the same in all patches."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +135,12 @@ def iterate(
     evidence, prior : float arrays, shape (m,)
         Log-likelihood ratios, summed over patches, and log-odds before them.
     own : float array
-        For each pair in each batch: the ratio by this patch.
+        For each pair in each batch: by how much the ratio would fall without this patch.
     """
     size = len(pairs.keys)
     free = pairs.verdict == 0
-    flat, rule = np.zeros(len(pairs.entry)), np.zeros(size)
+    read, own = np.zeros((4, len(pairs.entry))), np.zeros(len(pairs.entry))
+    ratio, rule = np.zeros(size), np.zeros(size)
     by_chance = odds_by_chance(works, pairs)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
@@ -157,18 +162,19 @@ def iterate(
 
         revised, kept = (again, damping) if judged else (range(len(works)), 0.0)
         for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
-            entries, scales[at] = works[at].batch.entries, scale
-            flat[entries] = kept * flat[entries] + (1 - kept) * part
+            read[:, works[at].batch.entries], scales[at] = part, scale
+        fused, parts = _fuse(read, pairs.entry, size)
+        ratio, own = kept * ratio + (1 - kept) * fused, kept * own + (1 - kept) * parts
         if current is not None:
             rule = kept * rule + (1 - kept) * _joined([work for work in works if work.peopled], pairs, current)
-        evidence = np.bincount(pairs.entry, flat, size) + rule
+        evidence = ratio + rule
         judged = True
         if probability is not None:
             shift = _shift(shift, pairs.bins, free, by_chance, probability)
             prior = by_chance + shift[pairs.bins]
         log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
         probability = np.where(free, expit(log_odds), pairs.verdict > 0)
-    return evidence, prior, flat
+    return evidence, prior, own
 
 
 def _joined(works: list[Patchwork], pairs: Pairs, probability: Floats) -> Floats:
@@ -220,18 +226,43 @@ def _start(work: Patchwork, batch: Batch, verdict: Ints) -> Floats:
     return means
 
 
-def _log_ratio(estimate: Floats, variance: Floats, value: Floats, doubt: Floats) -> Floats:
-    """Log-likelihood ratio of an edge, at its value up to the relative doubt about it, against none, at 0."""
-    variance = np.maximum(variance, 1e-9)
-    edge = variance + value**2 * doubt
-    ratio = (estimate**2 / variance - (estimate - value) ** 2 / edge - np.log(edge / variance)) / 2
-    return np.clip(ratio, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats) -> Floats:
+    """What has to be summed over the patches of a pair, shape (4, n).
+
+    A patch reads x ~ N(0, v) if the pair is no edge, and x ~ N(s t, w) if it is one. There t is the value that an
+    edge should have, and s the factor by which it is off in all patches, because the same neighbours are missed in
+    all of them; w is v and t² times the rest of the doubt. Given s, the log-likelihood ratio is
+    s Σ t x / w - s² Σ t² / 2w, and a part without s.
+    """
+    variance = np.maximum(variance, LEAST_VARIANCE)
+    shared = np.minimum(doubt, SHARED)
+    wide = variance + value**2 * (doubt - shared)
+    information = value**2 / wide
+    alone = (estimate**2 * (1.0 / variance - 1.0 / wide) - np.log(wide / variance)) / 2
+    return np.stack([information, value * estimate / wide, alone, information * shared])
+
+
+def _fuse(read: Floats, entry: np.ndarray, size: int) -> tuple[Floats, Floats]:
+    """Log-likelihood ratios of all pairs, and by how much each would fall without each of its patches."""
+    sums: list[Floats] = [np.asarray(np.bincount(entry, row, size), dtype=np.float64) for row in read]
+    information, score, alone, shared = sums
+    spread = shared / np.maximum(information, 1e-12)
+    joint = _over_factor(information, score, spread)
+    others = np.maximum(information[entry] - read[0], 0.0)
+    rest = _over_factor(others, score[entry] - read[1], spread[entry])
+    return joint + alone, joint[entry] - rest + read[2]
+
+
+def _over_factor(information: Floats, score: Floats, spread: Floats) -> Floats:
+    """log of the mean of exp(s score - s² information / 2) over s ~ N(1, spread)."""
+    more = spread * information
+    return np.asarray(((spread * score**2 + 2.0 * score - information) / (1.0 + more) - np.log1p(more)) / 2)
 
 
 def _judge(
     work: Patchwork, means: Floats | None, verdict: Ints, counts: Ints, scale: Scale | None, last: bool
 ) -> tuple[Floats, Scale]:
-    """Log-likelihood ratios of the pairs of a batch, flat, and what they say about degrees.
+    """What a batch says about its pairs (see `_weigh`), and what that says about degrees.
 
     `means` and `scale` are None before the first iteration. In the last one the variance that theory claims gives
     way to the one that is measured where that is smaller; before, it would have guesses harden too early.
@@ -263,7 +294,7 @@ def _judge(
         claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
         factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
         noise, hidden = factor * noise, factor * hidden
-    return _log_ratio(estimate, np.maximum(noise, hidden), value, doubt), scale
+    return _weigh(estimate, np.maximum(noise, hidden), value, doubt), scale
 
 
 def _dispersion(batch: Batch, squares: Floats) -> Floats:

@@ -12,7 +12,7 @@ from scipy.special import expit
 from lograb.attacks.posterior.batches import Batch, observed_blocks, stack
 from lograb.attacks.posterior.checksum import check
 from lograb.attacks.posterior.degrees import infer_degrees
-from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate, odds_by_chance
+from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.settings import PosteriorSettings
@@ -23,7 +23,9 @@ from lograb.types import Floats, Ints, Observations
 CERTAIN = 13.8
 """Log-odds of what membership decides: a millionth from 0 or 1."""
 LIKELY = 2.0
-"""Log-odds above which a pair counts as an edge that was found."""
+"""Log-odds by a check above which a pair is no question any more."""
+SUREST = 10.0
+"""Log-odds at which those of two judgements are cut before they are averaged."""
 TRUST = 0.9
 """Weight of the mended graphs, against the log-odds before, where a round starts."""
 
@@ -87,8 +89,6 @@ def judge_in_rounds(
     usual: Usual | None = None
     start: Settled | None = None
     keys, known = np.empty(0, np.int64), np.empty(0)
-    everything: tuple[list[Patchwork], Pairs]
-    fresh = np.empty(0, dtype=bool)
     for left in range(settings.checks, -1, -1):
         batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
         pairs = number(batches)
@@ -103,10 +103,12 @@ def judge_in_rounds(
         odds = np.where(odds == 0, evidence + prior, odds)
         odds = np.where(pairs.verdict == 0, odds, CERTAIN * pairs.verdict)
         if start is None:
-            everything, keys, known, fresh = (works, pairs), pairs.keys, odds, np.zeros(len(odds), dtype=bool)
+            keys, known = pairs.keys, odds.copy()
         else:
             again = np.searchsorted(keys, pairs.keys)
-            known[again], fresh[again] = odds, True
+            before, now = (np.clip(values, -SUREST, SUREST) for values in (known[again], odds))
+            damped = settings.damping * before + (1.0 - settings.damping) * now
+            known[again] = np.where(pairs.verdict == 0, damped, odds)
         if not left or not batches[0].readable:
             break
         own = np.where(verdict[pairs.entry] == 0, own, 0.0)
@@ -119,17 +121,7 @@ def judge_in_rounds(
             break
     assert usual is not None
     told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
-    checked = settled.look_up(keys)
-    known = np.where(fresh, known, known + _hindsight(*everything, known, checked))
-    return keys, _probabilities(known, checked, settings.misfit), told
-
-
-def _hindsight(works: list[Patchwork], pairs: Pairs, log_odds: Floats, checked: Floats) -> Floats:
-    """By how much open pairs have become less likely since the start: edges found take degrees away."""
-    found = np.where(checked == 0, log_odds > LIKELY, np.sign(checked)).astype(np.int64)
-    verdict = np.where(pairs.verdict == 0, found, pairs.verdict)
-    change = odds_by_chance(works, replace(pairs, verdict=verdict)) - odds_by_chance(works, pairs)
-    return np.where(verdict == 0, np.minimum(change, 0.0), 0.0)
+    return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
 
 
 def _probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
