@@ -2,11 +2,13 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.special import logsumexp
+from scipy.stats import norm
 
 import lograb
 from lograb.attacks.catalog import ATTACKS
@@ -16,7 +18,18 @@ from lograb.attacks.posterior.box import box_inversion
 from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.degrees import Degrees, count_degrees, degrees_left, infer_degrees
 from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
-from lograb.attacks.posterior.fusion import SHARED, Pairs, _dispersion, _fuse, _judge, _weigh, iterate
+from lograb.attacks.posterior.fusion import (
+    LEAST_FACTOR,
+    SHARED,
+    Pairs,
+    _dispersion,
+    _fuse,
+    _judge,
+    _over_factor,
+    _parts,
+    _weigh,
+    iterate,
+)
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
@@ -307,12 +320,12 @@ def alone(sigma):
     return works, pairs, np.isin(keys, edge_keys(edges, 40))
 
 
-def test_evidence_is_damped_and_with_it_what_each_patch_contributed():
+def test_evidence_is_damped_and_comes_from_the_patch_if_it_is_alone():
     works, pairs, _ = alone(0.05)
-    evidence, _, own = iterate(works, pairs, 6, 0.3)
+    evidence, _, own = iterate(works, pairs, 6, 0.0)
     assert (evidence - own).min() > -1e-9  # the rest is the rule that everybody has a neighbour
     assert np.median(evidence - own) < 0.01
-    free, half, held = (iterate(works, pairs, 2, damping)[2] for damping in (0.0, 0.5, 1.0))
+    free, half, held = (iterate(works, pairs, 2, damping)[0] for damping in (0.0, 0.5, 1.0))
     np.testing.assert_allclose(half, (free + held) / 2, atol=1e-9)
     assert np.abs(free - held).max() > 1
 
@@ -328,38 +341,41 @@ def test_the_last_judgement_believes_the_noise_it_sees():
     np.testing.assert_array_equal(before, after)
 
 
-def test_patches_are_fused_as_one_gaussian():
-    """Against the density of all readings at once: common doubt about the factor, own doubt beside it."""
+def test_readings_are_fused_as_their_joint_density_has_it():
+    """Doubt about the factor is common to all patches; each has its own beside it."""
     rng, n = np.random.default_rng(0), 5
     estimate, value = rng.normal(0.6, 0.4, n), rng.uniform(0.7, 1.0, n)
     variance, doubt = rng.uniform(0.02, 0.3, n), np.array([0.01, 0.05, 0.2, 0.03, 0.4])
-    read = _weigh(estimate, variance, value, doubt)
-    ratio, own = _fuse(read, np.zeros(n, np.int32), 1)
-
+    works = [SimpleNamespace(batch=SimpleNamespace(entries=slice(0, n)))]
+    read, pair = _weigh(estimate, variance, value, doubt, np.full(n, n)), np.zeros(n, np.int32)
+    fused = _fuse(read, pair, 1)
     shared = np.minimum(doubt, SHARED)
     wide = variance + value**2 * (doubt - shared)
     spread = np.average(shared, weights=value**2 / wide)
+    factors = np.linspace(LEAST_FACTOR, 3, 20_001)
 
     def density(which):
         x, v, t = estimate[which], variance[which], value[which]
-        edge = multivariate_normal(t, np.diag(wide[which]) + spread * np.outer(t, t)).logpdf(x)
-        return edge - multivariate_normal(np.zeros(len(x)), np.diag(v)).logpdf(x)
+        each = norm.logpdf(x, factors[:, None] * t, np.sqrt(wide[which])).sum(axis=1)
+        weight = norm.logpdf(factors, 1.0, np.sqrt(spread))
+        return logsumexp(each + weight) - logsumexp(weight) - norm.logpdf(x, 0.0, np.sqrt(v)).sum()
 
-    assert ratio[0] == pytest.approx(density(np.arange(n)))
+    ratio = _over_factor(*fused[:3]) + fused[3]
+    assert ratio[0] == pytest.approx(density(np.arange(n)), rel=1e-3)
+    own = _parts(read, pair, works, fused)
     for one in range(n):
-        assert own[one] == pytest.approx(ratio[0] - density(np.delete(np.arange(n), one)))
+        assert own[one] == pytest.approx(ratio[0] - density(np.delete(np.arange(n), one)), rel=1e-3)
 
 
-def test_patches_that_share_an_error_do_not_add_it_up():
-    """Many patches that read 0.8 speak for an edge whose degrees are underrated, not against one."""
+@pytest.mark.parametrize(
+    ("reading", "low", "high"), [(-0.5, -1e4, -50), (0.1, -1e4, -50), (0.4, 30, 200), (1.0, 100, 2000)]
+)
+def test_an_error_that_patches_share_is_not_added_up(reading, low, high):
+    """If fifty patches read 0.4, the degrees are underrated, and it is an edge; 0.1 or less is none."""
     many = np.ones(50)
-    ratio, _ = _fuse(_weigh(0.8 * many, 0.02 * many, many, 0.04 * many), np.zeros(50, np.int32), 1)
-    assert ratio[0] > 100
-    low, _ = _fuse(_weigh(0.3 * many, 0.2 * many, many, 0.04 * many), np.zeros(50, np.int32), 1)
-    apart = 50 * _fuse(_weigh(*np.full((4, 1), [[0.3], [0.2], [1.0], [0.04]])), np.zeros(1, np.int32), 1)[0][0]
-    assert low[0] > 0.5 * apart  # 50 times the same reading is not 50 times the evidence against
-    nothing, _ = _fuse(_weigh(0.0 * many, 0.2 * many, many, 0.04 * many), np.zeros(50, np.int32), 1)
-    assert nothing[0] < -8
+    read = _weigh(reading * many, 0.02 * many, many, 0.04 * many, np.full(50, 50))
+    fused = _fuse(read, np.zeros(50, np.int32), 1)
+    assert low < _over_factor(*fused[:3])[0] + fused[3, 0] < high
 
 
 def test_cliques_are_rebuilt_where_each_edge_alone_is_hard_to_read():

@@ -131,8 +131,6 @@ def _inside(batch: Batch, inner: Floats, tau: Floats, second: Floats) -> tuple[F
     higher = (s**2)[:, :, None] * (one**2 + two**2) / 2 * batch.size + second[:, None, None]
     weight = 1.0 / (s[:, :, None] / 2 * (one - two) ** 2 + tau[:, None, None] + higher)
     weight[:, diagonal, diagonal] = 1.0 / (tau[:, None] + 2 * higher[:, diagonal, diagonal])
-    if not batch.paired:  # the residual is zero by choice of the basis
-        weight *= np.eye(batch.rank)
     if not batch.valued:  # all but μ_1 = 1 are guesses
         weight[:, diagonal[1:], diagonal[1:]] = 1.0 / (1.0 / weight[:, diagonal[1:], diagonal[1:]] + GUESS_ERROR)
     residual = -scale[:, :, None] * inner

@@ -1,11 +1,11 @@
-"""Evidence of all patches on all pairs, summed and iterated."""
+"""Evidence of all patches on all pairs, fused and iterated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, log_ndtr, logit
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.box import box_inversion
@@ -27,9 +27,11 @@ ENOUGH_PAIRS = 100
 """From which the spread of errors is measured."""
 LEAST_DISPERSION = 0.1
 LEAST_VARIANCE = 1.0 / (2 * MAX_LOG_ODDS)
-"""Of what a patch reads, so that no single one says more than `MAX_LOG_ODDS`."""
+"""Of what a patch reads, so that one that reads 0 or 1 says no more than `MAX_LOG_ODDS`."""
 SHARED = 0.05
 """Relative variance up to which doubt about the value of an edge is the same in all patches."""
+LEAST_FACTOR = 0.5
+"""By which an edge is off in all patches: with less, whatever non-edges have in common would pass for edges."""
 
 
 @dataclass(frozen=True)
@@ -135,17 +137,16 @@ def iterate(
     evidence, prior : float arrays, shape (m,)
         Log-likelihood ratios, summed over patches, and log-odds before them.
     own : float array
-        For each pair in each batch: by how much the ratio would fall without this patch.
+        For each pair in each batch: by how much the ratio would fall without what this patch read last.
     """
     size = len(pairs.keys)
     free = pairs.verdict == 0
-    read, own = np.zeros((4, len(pairs.entry))), np.zeros(len(pairs.entry))
+    read, fused = np.zeros((4, len(pairs.entry))), np.zeros((4, size))
     ratio, rule = np.zeros(size), np.zeros(size)
     by_chance = odds_by_chance(works, pairs)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
-    judged = False
     shift = np.zeros(int(pairs.bins.max(initial=0)) + 1)
     prior: Floats = by_chance
     evidence: Floats = np.zeros(size)
@@ -160,21 +161,20 @@ def iterate(
             means = None if current is None else work.batch.matrix(current[entry])
             return _judge(work, means, pairs.verdict[entry], pairs.counts[entry], scales[at], last)
 
-        revised, kept = (again, damping) if judged else (range(len(works)), 0.0)
+        revised, kept = (again, damping) if number else (range(len(works)), 0.0)
         for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
             read[:, works[at].batch.entries], scales[at] = part, scale
-        fused, parts = _fuse(read, pairs.entry, size)
-        ratio, own = kept * ratio + (1 - kept) * fused, kept * own + (1 - kept) * parts
+        fused = _fuse(read, pairs.entry, size)
+        ratio = kept * ratio + (1 - kept) * (_over_factor(*fused[:3]) + fused[3])
         if current is not None:
             rule = kept * rule + (1 - kept) * _joined([work for work in works if work.peopled], pairs, current)
         evidence = ratio + rule
-        judged = True
         if probability is not None:
             shift = _shift(shift, pairs.bins, free, by_chance, probability)
             prior = by_chance + shift[pairs.bins]
         log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
         probability = np.where(free, expit(log_odds), pairs.verdict > 0)
-    return evidence, prior, own
+    return evidence, prior, _parts(read, pairs.entry, works, fused)
 
 
 def _joined(works: list[Patchwork], pairs: Pairs, probability: Floats) -> Floats:
@@ -214,7 +214,7 @@ def _shift(shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, proba
 def _start(work: Patchwork, batch: Batch, verdict: Ints) -> Floats:
     """First probabilities of the pairs: by chance, or by the box where there is no noise but a hidden part."""
     means, degrees = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float))), work.start
-    exact = np.flatnonzero((batch.variance == 0) & batch.truncated & batch.readable)
+    exact = np.flatnonzero((batch.variance == 0) & batch.truncated)
     if len(exact):
         root = np.sqrt(degrees.mean[exact])
         upper = 1.0 / (root[:, :, None] * root[:, None, :])
@@ -226,8 +226,8 @@ def _start(work: Patchwork, batch: Batch, verdict: Ints) -> Floats:
     return means
 
 
-def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats) -> Floats:
-    """What has to be summed over the patches of a pair, shape (4, n).
+def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats, counts: Ints) -> Floats:
+    """What has to be summed over the patches of a pair, `counts` of them, shape (4, n).
 
     A patch reads x ~ N(0, v) if the pair is no edge, and x ~ N(s t, w) if it is one. There t is the value that an
     edge should have, and s the factor by which it is off in all patches, because the same neighbours are missed in
@@ -235,28 +235,37 @@ def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats) -> 
     s Σ t x / w - s² Σ t² / 2w, and a part without s.
     """
     variance = np.maximum(variance, LEAST_VARIANCE)
-    shared = np.minimum(doubt, SHARED)
+    shared = np.where(counts > 1, np.minimum(doubt, SHARED), 0.0)
     wide = variance + value**2 * (doubt - shared)
     information = value**2 / wide
     alone = (estimate**2 * (1.0 / variance - 1.0 / wide) - np.log(wide / variance)) / 2
-    return np.stack([information, value * estimate / wide, alone, information * shared])
+    return np.stack([information, value * estimate / wide, information * shared, alone])
 
 
-def _fuse(read: Floats, entry: np.ndarray, size: int) -> tuple[Floats, Floats]:
-    """Log-likelihood ratios of all pairs, and by how much each would fall without each of its patches."""
-    sums: list[Floats] = [np.asarray(np.bincount(entry, row, size), dtype=np.float64) for row in read]
-    information, score, alone, shared = sums
-    spread = shared / np.maximum(information, 1e-12)
-    joint = _over_factor(information, score, spread)
-    others = np.maximum(information[entry] - read[0], 0.0)
-    rest = _over_factor(others, score[entry] - read[1], spread[entry])
-    return joint + alone, joint[entry] - rest + read[2]
+def _fuse(read: Floats, entry: np.ndarray, size: int) -> Floats:
+    """Sum what patches read: information, score and part without s of all pairs, and the variance of s, (4, m)."""
+    information, score, shared, alone = (np.bincount(entry, row, size) for row in read)
+    return np.stack([information, score, shared / np.maximum(information, 1e-12), alone])
 
 
 def _over_factor(information: Floats, score: Floats, spread: Floats) -> Floats:
-    """log of the mean of exp(s score - s² information / 2) over s ~ N(1, spread)."""
-    more = spread * information
-    return np.asarray(((spread * score**2 + 2.0 * score - information) / (1.0 + more) - np.log1p(more)) / 2)
+    """log of the mean of exp(s score - s² information / 2) over s ~ N(1, spread), s > `LEAST_FACTOR`."""
+    spread = np.maximum(spread, 1e-9)
+    more = 1.0 + spread * information
+    everywhere = ((spread * score**2 + 2.0 * score - information) / more - np.log(more)) / 2
+    after = ((1.0 + spread * score) / more - LEAST_FACTOR) / np.sqrt(spread / more)
+    return np.asarray(everywhere + log_ndtr(after) - log_ndtr((1.0 - LEAST_FACTOR) / np.sqrt(spread)))
+
+
+def _parts(read: Floats, entry: np.ndarray, works: list[Patchwork], fused: Floats) -> Floats:
+    """By how much the log-likelihood ratio of a pair would fall without each of its patches, for each reading."""
+    joint, found = _over_factor(*fused[:3]), np.empty(len(entry))
+    for work in works:
+        at = work.batch.entries
+        pair, (information, score, _, alone) = entry[at], read[:, at]
+        others = np.maximum(fused[0, pair] - information, 0.0)
+        found[at] = joint[pair] - _over_factor(others, fused[1, pair] - score, fused[2, pair]) + alone
+    return found
 
 
 def _judge(
@@ -294,7 +303,7 @@ def _judge(
         claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
         factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
         noise, hidden = factor * noise, factor * hidden
-    return _weigh(estimate, np.maximum(noise, hidden), value, doubt), scale
+    return _weigh(estimate, np.maximum(noise, hidden), value, doubt, counts), scale
 
 
 def _dispersion(batch: Batch, squares: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 Withheld eigenvalues of a complete patch follow from its frame: S has a zero diagonal, Σ_a μ_a u_ia² = 0 for every
 i, and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all kept
-eigenvalues were equal. Any estimate Σ of S has a compression Uᵀ Σ U whose diagonal, or eigenvectors, refine both.
+eigenvalues were equal. Any estimate Σ of S has a compression Uᵀ Σ U, whose diagonal refines the eigenvalues.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _from_diagonal(batch: Batch) -> Floats:
 
 
 def refit(batch: Batch, estimate: Floats) -> Batch:
-    """Choose columns and eigenvalues again, given an estimate of S, shape (b, q, q).
+    """Choose withheld eigenvalues again, given an estimate of S, shape (b, q, q).
 
     Parameters
     ----------
@@ -51,13 +51,6 @@ def refit(batch: Batch, estimate: Floats) -> Batch:
     """
     if batch.readable:
         return batch
-    inner = batch.frame.swapaxes(1, 2) @ estimate @ batch.frame
-    if batch.paired:
-        found = np.einsum("baa->ba", inner)
-        found = found / np.maximum(found[:, :1], 1e-3)  # μ_1 = 1 fixes the scale of the estimate
-        return replace(batch, mu=np.minimum.accumulate(np.clip(found, -1.0, 1.0), axis=1))
-    values, basis = np.linalg.eigh(inner)
-    frame = batch.frame @ basis[:, :, ::-1]
-    found = values[:, ::-1] / np.maximum(values[:, -1:], 1e-3)
-    known = np.sort(batch.mu, axis=1)[:, ::-1] if batch.valued else np.clip(found, -1.0, 1.0)
-    return replace(batch, frame=frame, mu=known)
+    found = np.einsum("bqa,bqp,bpa->ba", batch.frame, estimate, batch.frame, optimize=True)
+    found = found / np.maximum(found[:, :1], 1e-3)  # μ_1 = 1 fixes the scale of the estimate
+    return replace(batch, mu=np.minimum.accumulate(np.clip(found, -1.0, 1.0), axis=1))

@@ -103,7 +103,7 @@ def judge_in_rounds(
         odds = np.where(odds == 0, evidence + prior, odds)
         odds = np.where(pairs.verdict == 0, odds, CERTAIN * pairs.verdict)
         if start is None:
-            keys, known = pairs.keys, odds.copy()
+            keys, known = pairs.keys, odds
         else:
             again = np.searchsorted(keys, pairs.keys)
             before, now = (np.clip(values, -SUREST, SUREST) for values in (known[again], odds))
@@ -114,7 +114,7 @@ def judge_in_rounds(
         own = np.where(verdict[pairs.entry] == 0, own, 0.0)
         outcome = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
         passed.append(outcome.passed)
-        settled = settled.join(pairs.keys, outcome.log_odds)
+        settled = settled.join(pairs.keys, np.where(pairs.verdict == 0, outcome.log_odds, 0.0))
         start = Settled(pairs.keys, TRUST * outcome.likely + (1.0 - TRUST) * expit(odds))
         which = outcome.left
         if not passed[-1] or not len(which):
