@@ -30,7 +30,7 @@ LEAST_VARIANCE = 1.0 / (2 * MAX_LOG_ODDS)
 """Of what a patch reads, so that one that reads 0 or 1 says no more than `MAX_LOG_ODDS`."""
 SHARED = 0.05
 """Relative variance up to which doubt about the value of an edge is the same in all patches."""
-LEAST_FACTOR = 0.5
+LEAST_FACTOR = 0.65
 """By which an edge is off in all patches: with less, whatever non-edges have in common would pass for edges."""
 
 
