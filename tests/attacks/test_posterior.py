@@ -33,7 +33,7 @@ from lograb.attacks.posterior.fusion import (
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
-from lograb.attacks.posterior.rounds import _hubs, _settle
+from lograb.attacks.posterior.rounds import _average, _hubs, _settle
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
 from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, _line, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
@@ -465,6 +465,24 @@ def test_membership_verdicts_are_true():
     assert truth[verdict > 0].all()
     assert not truth[verdict < 0].any()
     assert (verdict > 0).any()
+
+
+def test_what_membership_decides_no_check_makes_less_certain():
+    instance = lograb.generate(nx.powerlaw_cluster_graph(200, 3, 0.5, seed=1), d=1, p=0.6, k=32, sigma=0.05)
+    seen, (answer, _) = instance.observations, attacked(instance)
+    assert sum(answer.diagnostics["passed"]) > 0
+    ball = ball_keys(seen, known_centres(seen))
+    centre, member = ball // seen.n_nodes, ball % seen.n_nodes
+    stars = np.stack([np.minimum(centre, member), np.maximum(centre, member)], axis=1)
+    keys = edge_keys(answer.judged, seen.n_nodes)
+    certain = np.isin(keys, edge_keys(stars, seen.n_nodes))
+    assert certain.sum() == len(np.unique(stars, axis=0))
+    assert (answer.judged_scores[certain] > 1 - 2e-6).all()
+
+
+def test_two_judgements_are_averaged_and_neither_drowns_the_other():
+    before, now = np.array([-500.0, 2.0, 4.0]), np.array([2.0, 500.0, 6.0])
+    np.testing.assert_allclose(_average(before, now, 0.3), [0.3 * -10 + 0.7 * 2, 0.3 * 2 + 0.7 * 10, 5.4])
 
 
 def test_calibration_error_stands_beside_what_chance_alone_makes_of_it():

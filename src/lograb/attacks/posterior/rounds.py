@@ -25,7 +25,7 @@ CERTAIN = 13.8
 LIKELY = 2.0
 """Log-odds by a check above which a pair is no question any more."""
 SUREST = 10.0
-"""Log-odds at which those of two judgements are cut before they are averaged."""
+"""Log-odds at which a judgement is cut before it is averaged with another."""
 TRUST = 0.9
 """Weight of the mended graphs, against the log-odds before, where a round starts."""
 
@@ -106,9 +106,7 @@ def judge_in_rounds(
             keys, known = pairs.keys, odds
         else:
             again = np.searchsorted(keys, pairs.keys)
-            before, now = (np.clip(values, -SUREST, SUREST) for values in (known[again], odds))
-            damped = settings.damping * before + (1.0 - settings.damping) * now
-            known[again] = np.where(pairs.verdict == 0, damped, odds)
+            known[again] = np.where(pairs.verdict == 0, _average(known[again], odds, settings.damping), odds)
         if not left or not batches[0].readable:
             break
         own = np.where(verdict[pairs.entry] == 0, own, 0.0)
@@ -122,6 +120,12 @@ def judge_in_rounds(
     assert usual is not None
     told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
     return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
+
+
+def _average(before: Floats, now: Floats, damping: float) -> Floats:
+    """Average the log-odds of two judgements, of which neither may be surer than `SUREST`."""
+    before, now = (np.clip(values, -SUREST, SUREST) for values in (before, now))
+    return damping * before + (1.0 - damping) * now
 
 
 def _probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
