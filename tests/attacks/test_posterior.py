@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
 import lograb
 from lograb.attacks.catalog import ATTACKS
-from lograb.attacks.posterior import PosteriorSettings, posterior
+from lograb.attacks.posterior import PosteriorSettings, fusion, posterior
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
 from lograb.attacks.posterior.box import box_inversion
 from lograb.attacks.posterior.cut import best_expected_f1
@@ -328,6 +328,24 @@ def test_evidence_is_damped_and_comes_from_the_patch_if_it_is_alone():
     free, half, held = (iterate(works, pairs, 2, damping)[0] for damping in (0.0, 0.5, 1.0))
     np.testing.assert_allclose(half, (free + held) / 2, atol=1e-9)
     assert np.abs(free - held).max() > 1
+
+
+def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch):
+    """All pairs are judged at once, each given all others: whole steps would overshoot, and back again."""
+    works, pairs, _ = alone(0.05)
+    start, met = np.full(len(pairs.keys), 0.2), []
+
+    def watch(work, means, *rest):
+        met.append(work.batch.pairs(means))
+        return _judge(work, means, *rest)
+
+    monkeypatch.setattr(fusion, "_judge", watch)
+    monkeypatch.setattr(fusion, "LEAST_DISPERSION", 1.0)  # so that a last round judges as all others do
+    evidence, prior, _ = iterate(works, pairs, 1, 0.3, start)
+    judged = expit(evidence + prior)
+    assert np.abs(judged - start).max() > 0.5
+    iterate(works, pairs, 2, 0.3, start)
+    np.testing.assert_allclose(met[-1], 0.3 * start + 0.7 * judged, atol=1e-9)
 
 
 def test_the_last_judgement_believes_the_noise_it_sees():

@@ -173,7 +173,8 @@ def iterate(
             shift = _shift(shift, pairs.bins, free, by_chance, probability)
             prior = by_chance + shift[pairs.bins]
         log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
-        probability = np.where(free, expit(log_odds), pairs.verdict > 0)
+        judged = np.where(free, expit(log_odds), pairs.verdict > 0)
+        probability = judged if probability is None else damping * probability + (1 - damping) * judged
     return evidence, prior, _parts(read, pairs.entry, works, fused)
 
 

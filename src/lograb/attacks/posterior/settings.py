@@ -18,7 +18,8 @@ class PosteriorSettings(BaseModel):
         pairs can be judged; without ``eigenvalues`` they are treated as withheld; without ``eigenvectors`` only
         membership is left.
     iterations : how often all pairs are judged anew given the current estimate of all others.
-    damping : share of the old log-odds that is kept in each iteration, and when patches are judged again.
+    damping : share of the old that is kept in each iteration, of evidence and of probabilities, and of log-odds
+        when patches are judged again.
     checks : how often patches are checked against their eigenvalues, and those that fail judged again.
     misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs.
     max_entries : pairs in patches that are looked at, counted once per patch, smallest patches first. Patches
