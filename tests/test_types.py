@@ -91,6 +91,15 @@ def test_observations_refuse_what_does_not_fit(changes):
 def test_reconstruction_refuses_bad_edges(edges, scores):
     with pytest.raises(LograbError):
         Reconstruction(3, np.array(edges), np.array(scores), np.arange(3))
+    with pytest.raises(LograbError):
+        Reconstruction(3, edges, scores, [0, 1, 2])
+
+
+def test_reconstruction_takes_lists():
+    made = Reconstruction(3, [[0, 1], [1, 2]], [0.9, 0.8], [0, 1, 2], judged=[[0, 2]], judged_scores=[0.1])
+    assert made.edges.shape == (2, 2)
+    assert made.scores.dtype == made.judged_scores.dtype == np.float64
+    assert made.nodes.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -323,6 +323,9 @@ class Reconstruction:
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands"):
+            if getattr(self, name) is not None:  # lists will do
+                object.__setattr__(self, name, np.asarray(getattr(self, name)))
         self._check_pairs("edges", self.edges, self.scores)
         if (self.judged is None) != (self.judged_scores is None):
             raise LograbError("judged pairs and their scores belong together")
