@@ -117,8 +117,7 @@ def table(rows: list[int]) -> None:
 
         spread = np.std([f["f1"] for f in found], ddof=1)
         share = np.mean([f["f1"] / f["ceiling"] for f in found])
-        error = calibration_error(np.array([p for f in found for p in f["open"]]),
-                                  np.array([e for f in found for e in f["edges"]], dtype=bool))  # fmt: skip
+        error = pooled_error(found)
         print(f"| {number} {source} {parameters} | {paper} | {asked} | {mean('f1'):.4f} ± {spread:.4f} | "
               f"{mean('recovered'):.4f} | {mean('floor'):.4f} | {mean('ceiling'):.4f} | {share:.4f} | "
               f"{mean('skill'):.3f} | {error['error']:.3f} | {error['by_chance']:.3f} | "
@@ -126,14 +125,23 @@ def table(rows: list[int]) -> None:
 
 
 def grid() -> None:
-    below = 0
+    results = []
     print("| d | k | σ | p | posterior | floor | ceiling |\n|---|---|---|---|---|---|---|")
     for d, k, sigma, p in itertools.product((1, 2), (16, 32, 64), (0.0, 0.05, 0.1), (0.6, 0.8, 1.0)):
         found = remembered("cora", {"d": d, "k": k, "sigma": sigma, "p": p}, 0)
-        below += found["f1"] < found["floor"]
+        results.append(found)
         print(f"| {d} | {k} | {sigma} | {p} | {found['f1']:.4f} | {found['floor']:.4f} | {found['ceiling']:.4f} |",
               flush=True)  # fmt: skip
-    print(f"\nBelow the floor: {below} of 54.")
+    error = pooled_error(results)
+    below = sum(found["f1"] < found["floor"] for found in results)
+    print(f"\nBelow the floor: {below} of 54. All pooled, ECE {error['error']:.3f} over {error['undecided']:.0f} "
+          f"undecided pairs, by chance {error['by_chance']:.3f}.")  # fmt: skip
+
+
+def pooled_error(results: list[dict[str, Any]]) -> dict[str, float]:
+    """Calibration error over the undecided pairs of several results together."""
+    return calibration_error(np.array([p for found in results for p in found["open"]]),
+                             np.array([e for found in results for e in found["edges"]], dtype=bool))  # fmt: skip
 
 
 def channels(rows: list[int]) -> None:

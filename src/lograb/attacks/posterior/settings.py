@@ -33,7 +33,7 @@ class PosteriorSettings(BaseModel):
     damping: float = Field(default=0.3, ge=0, lt=1)
     checks: int = Field(default=3, ge=0, le=100)
     misfit: float = Field(default=0.02, ge=0, lt=1)
-    max_entries: int = Field(default=10_000_000, ge=0)
+    max_entries: int = Field(default=20_000_000, ge=0)
 
     @field_validator("channels", mode="before")
     @classmethod
