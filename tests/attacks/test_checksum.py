@@ -1,5 +1,6 @@
 """Eigenvalues as a checksum: every formula against brute force, then the mending as a whole."""
 
+import itertools
 from dataclasses import replace
 
 import networkx as nx
@@ -8,7 +9,7 @@ import pytest
 
 import lograb
 from lograb.attacks.posterior import PosteriorSettings, mending, posterior
-from lograb.attacks.posterior.exchanges import judge, plausible, swaps
+from lograb.attacks.posterior.exchanges import MAX_GAIN, judge, plausible, swaps
 from lograb.attacks.posterior.graphs import SAME, Patch, passes, scaled, state_of
 from lograb.attacks.posterior.mending import search
 from lograb.attacks.posterior.rounds import Settled
@@ -169,6 +170,29 @@ def test_a_cut_through_an_eigenspace_shows_nothing_of_it():
     assert passes(guess[None], patch.mu[None])[0]
     _, odds = judge(published(truth, 2, 0.5), guess)
     assert (odds == 0).all()
+
+
+def test_a_graph_that_two_exchanges_lead_to_counts_once():
+    """In 0-1, 2-3 it is all the same whether 0 and 2 change places, or 1 and 3."""
+    edges = [(0, 1), (2, 3), (0, 4), (2, 4), (1, 5), (3, 5), (5, 6)]
+    truth = nx.to_numpy_array(nx.Graph(edges), nodelist=range(7))
+    patch = published(truth, 3, 0.3)
+    found, odds = judge(patch, truth)
+    loss = swaps(patch, state_of(patch, found))
+    tried = [(i, j) for i, j in itertools.combinations(range(7), 2) if loss[i, j] < MAX_GAIN]
+    rivals = {}
+    for i, j in tried:
+        order = np.arange(7)
+        order[[i, j]] = j, i
+        other = found[np.ix_(order, order)]
+        rivals[other.tobytes()] = other, loss[i, j]
+    assert len(rivals) < len(tried)
+    expected = np.full((7, 7), np.exp(-MAX_GAIN))
+    for other, behind in rivals.values():
+        expected[other != found] += np.exp(-behind)
+    shown = odds != 0
+    assert shown.sum() > 20
+    np.testing.assert_allclose(odds[shown], np.where(found > 0, -1, 1)[shown] * np.log(expected[shown]), atol=1e-6)
 
 
 def test_missed_leaves_are_found_exactly():

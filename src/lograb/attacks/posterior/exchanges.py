@@ -104,11 +104,15 @@ def judge(patch: Patch, graph: Floats) -> tuple[Floats, Floats] | None:
         graph = graph[np.ix_(order, order)]
     if not plausible(patch, state):
         return None
-    odds = np.full((q, q), np.exp(-MAX_GAIN))
+    odds, met = np.full((q, q), np.exp(-MAX_GAIN)), set()
     for i, j in np.argwhere(np.triu(loss < MAX_GAIN, k=1)):
         differ = np.flatnonzero(graph[i] != graph[j])
         differ = differ[(differ != i) & (differ != j)]
-        for one in (i, j):
-            odds[one, differ] += np.exp(-loss[i, j])
-            odds[differ, one] += np.exp(-loss[i, j])
+        ends = np.repeat([i, j], len(differ)), np.tile(differ, 2)
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        flipped = np.sort(low * q + high).tobytes()
+        if flipped not in met:  # another exchange may lead to the same graph, which counts once
+            odds[low, high] += np.exp(-loss[i, j])
+            odds[high, low] = odds[low, high]
+        met.add(flipped)
     return graph, np.where(_visible(patch, state), np.where(graph > 0, -np.log(odds), np.log(odds)), 0.0)
