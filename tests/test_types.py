@@ -96,10 +96,24 @@ def test_reconstruction_refuses_bad_edges(edges, scores):
 
 
 def test_reconstruction_takes_lists():
-    made = Reconstruction(3, [[0, 1], [1, 2]], [0.9, 0.8], [0, 1, 2], judged=[[0, 2]], judged_scores=[0.1])
+    made = Reconstruction(3, [[0, 1], [1, 2]], [1, 0], [0, 1, 2], judged=[[0, 2]], judged_scores=[0.1])
     assert made.edges.shape == (2, 2)
     assert made.scores.dtype == made.judged_scores.dtype == np.float64
     assert made.nodes.tolist() == [0, 1, 2]
+    nothing = Reconstruction(3, [], [], [], judged=[], judged_scores=[])
+    assert nothing.edges.shape == nothing.judged.shape == (0, 2)
+    assert nothing.nodes.dtype.kind == "i"
+
+
+@pytest.mark.parametrize(
+    "bad", [{"edges": None}, {"edges": [[0, 1], [2]]}, {"edges": [[0.0, 1.0]]}, {"scores": ["a"]},
+            {"scores": None}, {"nodes": [0, 1, np.nan]}, {"nodes": ["a"]}, {"islands": [0.5, 1.0, 2.0]}]
+)  # fmt: skip
+def test_reconstruction_refuses_what_is_no_array_of_numbers(bad):
+    parts = {"edges": [[0, 1]], "scores": [1.0], "nodes": [0, 1, 2]}
+    assert len(Reconstruction(3, **parts).edges) == 1
+    with pytest.raises(LograbError):
+        Reconstruction(3, **(parts | bad))
 
 
 @pytest.mark.parametrize(

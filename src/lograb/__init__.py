@@ -65,8 +65,18 @@ __all__ = [
 ]
 
 
+_MODULES = ("attacks", "metrics", "tasks", "theory")
+
+
 def __getattr__(name: str) -> Any:
     """Import public names on first use, so that ``lograb --help`` does not pay for scipy."""
+    if name in _MODULES:
+        return import_module(f"lograb.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'lograb' has no attribute '{name}'")
     return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted([*__all__, *_MODULES, "__version__"])

@@ -290,6 +290,22 @@ class Observations:
         return self.values[self.value_ptr[i] : self.value_ptr[i + 1]]
 
 
+def _as_array(name: str, values: Any) -> Ints | Floats:
+    """Take arrays and lists: scores as numbers, all else as whole numbers; no pairs have two columns."""
+    scores = name.endswith("scores")
+    try:
+        array = np.asarray(values, dtype=np.float64 if scores else None)
+    except (ValueError, TypeError):
+        raise LograbError(f"the {name} of a reconstruction must be an array of numbers") from None
+    if scores:
+        return array
+    if not array.size and array.ndim == 1:
+        return np.empty((0, 2) if name in ("edges", "judged") else 0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise LograbError(f"the {name} of a reconstruction must be whole numbers, got {array.dtype}")
+    return array
+
+
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
     """An attack's answer: the edges it claims, and how sure it is of each pair it judged.
@@ -324,8 +340,8 @@ class Reconstruction:
 
     def __post_init__(self) -> None:
         for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands"):
-            if getattr(self, name) is not None:  # lists will do
-                object.__setattr__(self, name, np.asarray(getattr(self, name)))
+            if getattr(self, name) is not None or name in ("edges", "scores", "nodes"):
+                object.__setattr__(self, name, _as_array(name, getattr(self, name)))
         self._check_pairs("edges", self.edges, self.scores)
         if (self.judged is None) != (self.judged_scores is None):
             raise LograbError("judged pairs and their scores belong together")
@@ -343,9 +359,8 @@ class Reconstruction:
 
     def _check_pairs(self, what: str, pairs: Ints, scores: Floats) -> None:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or scores.shape != (len(pairs),):
-            raise LograbError(f"a reconstruction needs (n, 2) {what} and one score each")
-        if pairs.dtype.kind not in "iu":
-            raise LograbError(f"{what} must be pairs of whole numbers, got {pairs.dtype}")
+            raise LograbError(f"a reconstruction needs (n, 2) {what} and one score each, got {pairs.shape} and "
+                              f"{scores.shape}")  # fmt: skip
         if np.isnan(scores).any():
             raise LograbError(f"the scores of {what} must be numbers")
         if not len(pairs):

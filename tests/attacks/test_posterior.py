@@ -330,22 +330,31 @@ def test_evidence_is_damped_and_comes_from_the_patch_if_it_is_alone():
     assert np.abs(free - held).max() > 1
 
 
-def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch):
+@pytest.mark.parametrize("given", [True, False])
+def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch, given):
     """All pairs are judged at once, each given all others: whole steps would overshoot, and back again."""
     works, pairs, _ = alone(0.05)
-    start, met = np.full(len(pairs.keys), 0.2), []
+    pairs.verdict[:5] = 1, -1, 1, -1, 1
+    start, met = np.where(pairs.verdict == 0, 0.2, pairs.verdict > 0) if given else None, []
 
     def watch(work, means, *rest):
-        met.append(work.batch.pairs(means))
+        met.append(None if means is None else work.batch.pairs(means))
         return _judge(work, means, *rest)
 
     monkeypatch.setattr(fusion, "_judge", watch)
     monkeypatch.setattr(fusion, "LEAST_DISPERSION", 1.0)  # so that a last round judges as all others do
-    evidence, prior, _ = iterate(works, pairs, 1, 0.3, start)
-    judged = expit(evidence + prior)
-    assert np.abs(judged - start).max() > 0.5
-    iterate(works, pairs, 2, 0.3, start)
-    np.testing.assert_allclose(met[-1], 0.3 * start + 0.7 * judged, atol=1e-9)
+
+    def judged(rounds):
+        evidence, prior, _ = iterate(works, pairs, rounds, 0.3, start)
+        return np.where(pairs.verdict == 0, expit(evidence + prior), pairs.verdict > 0)
+
+    before = start if given else judged(1)  # there is nothing to keep of before the first judgement
+    found = judged(1 if given else 2)
+    met.clear()
+    judged(2 if given else 3)
+    assert np.abs(found - before).max() > 0.1
+    np.testing.assert_allclose(met[-1], 0.3 * before + 0.7 * found, atol=1e-9)
+    np.testing.assert_array_equal(met[-1][:5], [1, 0, 1, 0, 1])
 
 
 def test_the_last_judgement_believes_the_noise_it_sees():

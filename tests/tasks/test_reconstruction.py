@@ -111,10 +111,26 @@ def read(tmp_path, text, instance, threshold=None):
 @pytest.mark.parametrize("text", [
     "ann,bob,0.5\n", "u,v,score\nann,bob,0.5\n", "source,target,weight\nann,bob,0.5\n", "# hello\n\nann,bob,0.5\n",
     "node1;node2;p\nann;bob;0.5\n", "ann\tbob\t0.5", "ann  bob 0.5 \n", "from to p\nann bob 0.5", "ann, bob , 0.5",
-    '"ann","bob",0.5', "u,v,score,claimed\nann,bob,0.5,1\nbob,eve,0.4,0\n", "\ufeffu,v,score\r\nann,bob,0.5\r\n",
+    '"ann","bob",0.5', "u,v,score,claimed\nann,bob,0.5,1\nbob,eve,0.4,0\n",
+    "u,v,claimed,p\nann,bob,1,0.5\nbob,eve,0,1\n",
+    "\ufeffu,v,score\r\nann,bob,0.5\r\n",
 ])  # fmt: skip
 def test_tables_from_anywhere(tmp_path, text):
     assert read(tmp_path, text, named("ann", "bob", "eve")) == [("ann", "bob", 0.5)]
+
+
+def test_a_table_may_say_what_is_claimed_without_scores(tmp_path):
+    text = "u,v,claimed\nann,bob,1\nbob,eve,0\n"
+    assert read(tmp_path, text, named("ann", "bob", "eve")) == [("ann", "bob", 1.0)]
+
+
+@pytest.mark.parametrize("name", ["a.lograb", "a", "a.parquet"])
+def test_answers_are_written_under_names_of_answers_only(tmp_path, name):
+    instance = named("ann", "bob", "eve")
+    answers, _ = attack_graphs(instance, "random")
+    with pytest.raises(LograbError, match=r"an answer is written as .npz or .csv"):
+        write_answers(tmp_path / name, instance, answers)
+    assert not list(tmp_path.iterdir())
 
 
 def test_names_that_look_like_headers_or_comments_are_nodes(tmp_path):
@@ -130,8 +146,12 @@ def test_names_that_look_like_headers_or_comments_are_nodes(tmp_path):
     ("# one\n\nann,bob,1\nann,zoe,1\n", "line 4: there is no node 'zoe'"),
     ("u,v,score\nann,bob,high\n", "line 2: a score must be a number"),
     ("ann,bob,nan\n", "line 1: a score must be a number"), ("ann,bobb\n", "line 1: there is no node 'bobb'"),
-    ("ann,zoe,1\n", "line 1: there is no node 'zoe'"), ("u,v,s,c\nann,bob,1,yes\n", "line 2: a pair is claimed"),
+    ("ann,zoe,1\n", "line 1: there is no node 'zoe'"),
+    ("u,v,s,claimed\nann,bob,1,yes\n", "line 2: a pair is claimed"),
     ("u,v\nu,v\n", "line 2: there is no node 'u'"),
+    ("score,u,v\n1,ann,bob\n", "line 1: the two nodes of a pair must come before"),
+    ("u,v,prob,rank\nann,bob,1,1\n", "line 1: beside the score there can be a column 'claimed' only"),
+    ("u,v,claimed\nann,bob,0.5,1\n", "line 2: expected 2 columns, claimed; got 4"),
 ])  # fmt: skip
 def test_mistakes_in_tables_are_named_with_their_line(tmp_path, text, message):
     with pytest.raises(LograbError, match=message):

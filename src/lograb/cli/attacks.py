@@ -9,7 +9,7 @@ from typing import Any
 from lograb import pipeline
 from lograb.cli.output import notice, print_json, print_table
 from lograb.errors import LograbError
-from lograb.tasks import attack_graphs, average, bounds, read_answers, write_answers
+from lograb.tasks import attack_graphs, average, bounds, check_answer_name, read_answers, write_answers
 from lograb.theory import certify
 
 
@@ -33,6 +33,8 @@ def attack_instance(
     path: Path, method: str, output: Path | None, seed: int, pairs: list[str], features: bool, json: bool
 ) -> None:
     """Run an attack; score it where the file carries the truth."""
+    if output is not None:
+        check_answer_name(output)
     instance = pipeline.load(path)
     settings = parse_settings(pairs)
     answers, told = attack_graphs(instance, method, seed, settings, features)
@@ -63,6 +65,8 @@ def show_scores(title: str, result: dict[str, Any], json: bool) -> None:
     flat = {f"F1, {scope}": value for scope, value in result.get("f1", {}).items()}
     flat |= {key: value for key, value in result.items() if key not in ("f1", "method", "answer", "diagnostics")}
     flat |= result["diagnostics"] or {}
+    if flat.get("cut") is not None:
+        flat["cut"] = repr(flat["cut"])  # as a threshold, a rounded one would claim other pairs
     print_table(title, ("what", "value"), [(k, _cell(v)) for k, v in flat.items() if v is not None], fold="value")
 
 

@@ -1,6 +1,6 @@
 """Stage 6: what is asked, and how an answer is judged between its floor and its ceiling."""
 
-from lograb.tasks.answers import read_answers, write_answers
+from lograb.tasks.answers import check_answer_name, read_answers, write_answers
 from lograb.tasks.reconstruction import (
     attack_graphs,
     average,
@@ -12,5 +12,5 @@ from lograb.tasks.reconstruction import (
     score,
 )
 
-__all__ = ["attack_graphs", "average", "bounds", "ceiling", "compare", "evaluate", "read_answers", "run_attack",
-           "score", "write_answers"]  # fmt: skip
+__all__ = ["attack_graphs", "average", "bounds", "ceiling", "check_answer_name", "compare", "evaluate",
+           "read_answers", "run_attack", "score", "write_answers"]  # fmt: skip

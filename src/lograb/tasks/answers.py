@@ -7,8 +7,9 @@ anything else
     A text table ``u,v,score,claimed`` with the instance's node names, or ids where it has none; a first column
     ``graph`` for instances of several graphs. The score is optional (default 1), and so is the last column: 1
     for a claimed edge, 0 for a pair that was judged only. Without it every row is a claim, or, with a threshold,
-    every row whose score reaches it. Separated by commas, tabs, semicolons or spaces. A header and lines that
-    start with # are skipped, unless they name nodes. The nodes of the rows count as recovered.
+    every row whose score reaches it. Separated by commas, tabs, semicolons or spaces. A header tells which of the
+    last two columns are there, and in which order. Lines that start with # are skipped, unless they name nodes.
+    The nodes of the rows count as recovered.
 """
 
 from __future__ import annotations
@@ -29,10 +30,20 @@ from lograb.types import Reconstruction
 
 PARTS = ("edges", "scores", "nodes", "judged", "judged_scores", "islands")
 INTS = {"edges", "nodes", "judged", "islands"}
+EXTRA: tuple[str, ...] = ("score", "claimed")
+"""Columns that may follow a pair where no header says otherwise."""
+NO_NODES = {"score", "claimed", "prob", "probability", "weight", "rank"}
+
+
+def check_answer_name(path: Path) -> None:
+    """Refuse names that are not those of an answer; above all, an instance is never written over."""
+    if path.suffix.lower() not in (".npz", ".csv"):
+        raise LograbError(f"an answer is written as .npz or .csv, got '{path.name}'")
 
 
 def write_answers(path: Path, instance: Instance, answers: Sequence[Reconstruction]) -> None:
-    """Write one reconstruction per graph: arrays if the name ends in .npz, else a table of all judged pairs."""
+    """Write one reconstruction per graph: arrays (.npz), or a table of all judged pairs (.csv)."""
+    check_answer_name(path)
     try:
         if path.suffix.lower() == ".npz":
             arrays = {
@@ -134,17 +145,18 @@ def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
     width = 3 if len(index) > 1 else 2
     separator = _separator(text, width)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator == " ")
-    first = True
+    first, extra = True, EXTRA
     try:
         for fields in reader:
             row = [field for field in fields if field] if separator == " " else fields
             if not any(field.strip() for field in row):
                 continue
             if not _names_nodes(row, index) and (row[0].startswith("#") or (first and _is_header(row, index))):
-                first &= row[0].startswith("#")
+                if not row[0].startswith("#"):
+                    first, extra = False, _extra_columns(row, width)
                 continue
             first = False
-            graph, pair, score, claimed = _parse(row, width, index)
+            graph, pair, score, claimed = _parse(row, width, extra, index)
             if pair[0] != pair[1]:
                 before = found[graph].get(pair, (-np.inf, False))
                 found[graph][pair] = (max(score, before[0]), claimed or before[1])
@@ -197,6 +209,17 @@ def _is_header(row: list[str], index: list[dict[str, int]]) -> bool:
     return len(row) > width or all(_find(field, ids) is None for field in row for ids in index)
 
 
+def _extra_columns(header: list[str], width: int) -> tuple[str, ...]:
+    """Read off a header which columns follow the pair; a score may have any name."""
+    names = [field.strip().lower() for field in header]
+    if NO_NODES.intersection(names[:width]):
+        raise _RowError(f"the two nodes of a pair must come before score and claimed, got '{','.join(names)}'")
+    extra = tuple(name if name == "claimed" else "score" for name in names[width:])
+    if len(set(extra)) < len(extra):
+        raise _RowError(f"beside the score there can be a column 'claimed' only, got '{','.join(names)}'")
+    return extra
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -205,9 +228,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _parse(row: list[str], width: int, index: list[dict[str, int]]) -> _Row:
-    if not width <= len(row) <= width + 2:
-        raise _RowError(f"an answer needs {width} columns, a score, and whether it is claimed; got {len(row)}")
+def _parse(row: list[str], width: int, extra: tuple[str, ...], index: list[dict[str, int]]) -> _Row:
+    if not width <= len(row) <= width + len(extra):
+        raise _RowError(f"expected {width} columns{''.join(f', {name}' for name in extra)}; got {len(row)}")
     graph = 0
     if width == 3:
         number = _graph_number(row[0], index)
@@ -220,10 +243,11 @@ def _parse(row: list[str], width: int, index: list[dict[str, int]]) -> _Row:
         if node is None:
             raise _RowError(f"there is no node '{name.strip()}' in the instance")
         nodes.append(node)
-    text = row[2].strip() if len(row) > 2 else "1"
+    told = dict(zip(extra, row[2:]))
+    text = told.get("score", "1").strip()
     if not _is_number(text) or np.isnan(float(text)):
         raise _RowError(f"a score must be a number, got '{text}'")
-    claimed = row[3].strip().lower() if len(row) > 3 else "1"
+    claimed = told.get("claimed", "1").strip().lower()
     if claimed not in ("0", "1", "true", "false"):
         raise _RowError(f"a pair is claimed (1) or not (0), got '{claimed}'")
     return _Row(graph, (min(nodes), max(nodes)), float(text), claimed in ("1", "true"))

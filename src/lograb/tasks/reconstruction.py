@@ -34,7 +34,7 @@ def run_attack(
     features: bool = False,
     stream: tuple[int, ...] = (),
 ) -> tuple[Reconstruction, float]:
-    """Let one attack loose on the observations of a single graph; returns the seconds it took.
+    """Let one attack loose on the observations of a single graph; returns its answer, and the seconds it took.
 
     With ``features=True`` the eavesdropper also has the features of the observed nodes. Different streams of one
     seed are independent.

@@ -130,7 +130,7 @@ def iterate(
     Parameters
     ----------
     start : float array, shape (m,), optional
-        First probabilities of the pairs.
+        First probabilities of the pairs; 0 or 1 where there is a verdict.
 
     Returns
     -------
