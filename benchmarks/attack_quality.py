@@ -257,11 +257,11 @@ def draw(path: Path) -> None:
     parts.append(f'<text x="14" y="{top + side / 2}" text-anchor="middle" '
                  f'transform="rotate(-90 14 {top + side / 2})">share that are edges</text>')  # fmt: skip
     for row, ((source, parameters), colour) in enumerate(zip(RELIABILITY, COLOURS)):
-        _, scores, true = judge(attacked(itertools.repeat(source), parameters))
+        told, scores, true = judge(attacked(itertools.repeat(source), parameters))
         listed = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
         promised, share, counts = reliability(scores[listed], true[listed])
-        print(source, "undecided", int(counts.sum()), "error",
-              round(float(np.nansum(np.abs(promised - share) * counts) / counts.sum()), 4), flush=True)
+        print(f"{source}: ECE {told['error']:.3f} over {told['undecided']:.0f} undecided pairs, by chance "
+              f"{told['by_chance']:.3f}", flush=True)  # fmt: skip
         points = [(*at(x, y), n) for x, y, n in zip(promised, share, counts) if n]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
