@@ -207,6 +207,17 @@ def test_bad_attacks(tmp_path, arguments, message):
     assert message in done.stderr
 
 
+@pytest.mark.parametrize(("name", "output"), [("x.lograb", "x.lograb"), ("x.lograb", "y.lograb"), ("x", "x")])
+def test_an_instance_is_not_written_over(tmp_path, name, output):
+    ok("generate", "karate", "-o", name, cwd=tmp_path)
+    before = (tmp_path / name).read_bytes()
+    done = lograb("attack", name, "--method", "random", "-o", output, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is the name of an instance" in done.stderr
+    assert (tmp_path / name).read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.parametrize("text", ["0,1,x", "0,99,1", "0", "a,b,c,d,e"])
 def test_bad_answers(tmp_path, text):
     path = tmp_path / "x.lograb"

@@ -124,15 +124,6 @@ def test_a_table_may_say_what_is_claimed_without_scores(tmp_path):
     assert read(tmp_path, text, named("ann", "bob", "eve")) == [("ann", "bob", 1.0)]
 
 
-@pytest.mark.parametrize("name", ["a.lograb", "a", "a.parquet"])
-def test_answers_are_written_under_names_of_answers_only(tmp_path, name):
-    instance = named("ann", "bob", "eve")
-    answers, _ = attack_graphs(instance, "random")
-    with pytest.raises(LograbError, match=r"an answer is written as .npz or .csv"):
-        write_answers(tmp_path / name, instance, answers)
-    assert not list(tmp_path.iterdir())
-
-
 def test_names_that_look_like_headers_or_comments_are_nodes(tmp_path):
     assert read(tmp_path, "u,v\n", named("u", "v")) == [("u", "v", 1.0)]
     assert read(tmp_path, "a,score\na,target\n", named("a", "score", "target"))[0] == ("a", "score", 1.0)

@@ -33,9 +33,9 @@ def attack_instance(
     path: Path, method: str, output: Path | None, seed: int, pairs: list[str], features: bool, json: bool
 ) -> None:
     """Run an attack; score it where the file carries the truth."""
-    if output is not None:
-        check_answer_name(output)
     instance = pipeline.load(path)
+    if output is not None:
+        check_answer_name(output, path)
     settings = parse_settings(pairs)
     answers, told = attack_graphs(instance, method, seed, settings, features)
     if output is not None:

@@ -35,15 +35,14 @@ EXTRA: tuple[str, ...] = ("score", "claimed")
 NO_NODES = {"score", "claimed", "prob", "probability", "weight", "rank"}
 
 
-def check_answer_name(path: Path) -> None:
-    """Refuse names that are not those of an answer; above all, an instance is never written over."""
-    if path.suffix.lower() not in (".npz", ".csv"):
-        raise LograbError(f"an answer is written as .npz or .csv, got '{path.name}'")
+def check_answer_name(path: Path, instance: Path) -> None:
+    """Refuse to write an answer over the instance that it answers, or under the name of an instance."""
+    if path.suffix.lower() == ".lograb" or (path.exists() and path.samefile(instance)):
+        raise LograbError(f"'{path}' is the name of an instance: write the answer to an .npz or a .csv file")
 
 
 def write_answers(path: Path, instance: Instance, answers: Sequence[Reconstruction]) -> None:
-    """Write one reconstruction per graph: arrays (.npz), or a table of all judged pairs (.csv)."""
-    check_answer_name(path)
+    """Write one reconstruction per graph: arrays if the name ends in .npz, else a table of all judged pairs."""
     try:
         if path.suffix.lower() == ".npz":
             arrays = {
