@@ -52,3 +52,20 @@ def ordered_map(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def split_map(function: Callable[[slice], None], n: int, parallel: bool = True) -> None:
+    """Call a function on consecutive slices of range(n), one per core, the first in the calling thread.
+
+    For work of milliseconds, where starting threads counts. `parallel` says whether it is worth it at all.
+    """
+    parts = n_cores() if parallel else 1
+    slices = [slice(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
+    with _blas().limit(limits=1):
+        if parts == 1:
+            return function(slices[0])
+        with ThreadPoolExecutor(parts - 1) as pool:
+            others = [pool.submit(function, part) for part in slices[1:]]
+            function(slices[0])
+            for other in others:
+                other.result()

@@ -21,13 +21,16 @@ of Chen and Chow (2014), which lifts small singular values by up to 1.5 √3 per
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from lograb.attacks.alignment import procrustes, residuals
-from lograb.parallel import ordered_map
+from lograb.parallel import split_map
 from lograb.types import Floats, Ints
 
 
@@ -44,8 +47,8 @@ class Level:
     dtype : float32 or float64
         Precision of the iteration.
     slack : float
-        Widens the brackets by this share of the squared norms, against rounding. A step magnifies errors
-        by at most 1.5 √3; they come to 1e-6 after five steps in single, 1e-12 after nine in double precision.
+        Widens the brackets by this share of the squared norms, against rounding. A step magnifies errors by at
+        most 1.5 √3; they come to about 1e-5 after five steps in single, 1e-12 after nine in double precision.
     """
 
     start: float
@@ -53,19 +56,50 @@ class Level:
     dtype: npt.DTypeLike
     slack: float
 
+    @cached_property
     def scalings(self) -> list[float]:
         """Scale each step so that the images of the interval's two ends meet."""
         out, low = [], self.start
         for _ in range(self.steps):
-            scale = float(np.sqrt(3.0 / (1.0 + low + low**2)))
+            scale = math.sqrt(3.0 / (1.0 + low + low**2))
             out.append(scale)
             low = 0.5 * scale * low * (3.0 - (scale * low) ** 2)
         return out
 
+    @cached_property
+    def noise(self) -> float:
+        """Share of the largest products below which rounding errors may grow past the slack."""
+        growth = math.prod(1.5 * scale for scale in self.scalings)
+        return float(np.finfo(self.dtype).eps) * growth / self.slack
 
-LEVELS = (Level(0.06, 5, np.float32, 1e-4), Level(0.002, 9, np.float64, 1e-7))
-# So many entries of stacked matrices are worked on at once: about what a core's cache holds.
-AT_ONCE = 1 << 16
+
+LEVELS = (Level(0.06, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-7))
+# So many entries of a stack of matrices are worked on at once, of about eight stacks.
+AT_ONCE = 1 << 20
+# A second thread pays for its start from so many samples times r³ on.
+ALONE = 1 << 22
+
+
+class Room(threading.local):
+    """Memory kept from call to call, one per thread: fresh pages would cost more than the products in them."""
+
+    held = np.empty(0, np.uint8)
+
+    def lend(self, dtype: npt.DTypeLike, *shapes: tuple[int, ...]) -> list[Floats]:
+        """Lend arrays of these shapes, filled with anything, until the next call."""
+        sizes = [math.prod(shape) for shape in shapes]
+        need = sum(sizes) * np.dtype(dtype).itemsize
+        if need > len(self.held):
+            self.held = np.empty(need, np.uint8)
+        flat, start = self.held[:need].view(dtype), 0
+        out = []
+        for shape, size in zip(shapes, sizes):
+            out.append(flat[start : start + size].reshape(shape))
+            start += size
+        return out
+
+
+_room = Room()
 
 
 def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -> int:
@@ -81,18 +115,17 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
     """
     if first.shape[1] == 1:
         return _best_sign(first[:, 0], second[:, 0], sample, tolerance)
+    few = 2700 // first.shape[1] ** 2  # so many are decomposed in the time of a bracket
+    if len(sample) <= few:
+        return int(np.argmax(_count(first, second, sample, tolerance)))
     low, high = np.zeros(len(sample), np.int64), np.full(len(sample), len(first))
-    few = max(4, 128 // first.shape[1] ** 2)  # so few are decomposed rather than bracketed
-    for level in LEVELS:
-        open_ = contenders(low, high)
-        if len(open_) <= few:
-            break
-        least, most = bracket(first, second, sample[open_], tolerance, level)
-        low[open_], high[open_] = np.maximum(low[open_], least), np.minimum(high[open_], most)
-        promising = open_[np.argsort(-(low + high)[open_], kind="stable")[:few]]
-        low[promising] = high[promising] = _count(first, second, sample[promising], tolerance)
+    levels = iter(LEVELS)
     while len(open_ := contenders(low, high)):
-        low[open_] = high[open_] = _count(first, second, sample[open_], tolerance)
+        if len(open_) > few and (level := next(levels, None)):
+            low[open_], high[open_] = bracket(first, second, sample[open_], tolerance, level)
+        # What the most promising ones reach, the others must exceed.
+        promising = open_[np.argsort(-(low + high)[open_], kind="stable")[:2]]
+        low[promising] = high[promising] = _count(first, second, sample[promising], tolerance)
     return int(np.argmax(low))
 
 
@@ -118,45 +151,55 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
     -------
     low, high : int64 arrays, shape (n,)
     """
-    m, r = first.shape
+    (m, r), (n, size) = first.shape, sample.shape
     norm = max(np.linalg.norm(first, axis=1).max(), np.linalg.norm(second, axis=1).max(), tolerance) or 1.0
-    first, second, limit = first / norm, second / norm, (tolerance / norm) ** 2
-    a, b = first.astype(level.dtype), second.astype(level.dtype)
-    products = (second[:, :, None] * first[:, None, :]).reshape(m, r * r)
-    chosen = np.zeros((len(sample), m))
-    chosen[np.arange(len(sample))[:, None], sample] = 1
-    scalings = level.scalings()
-    # A cross product that all but cancels is rounding errors: it counts as small, so that its bracket stays open.
-    noise = m * np.finfo(float).eps * float(np.prod([1.5 * scale for scale in scalings])) / level.slack
+    limit = (tolerance / norm) ** 2
+    first, second = (first / norm).astype(level.dtype), (second / norm).astype(level.dtype)
+    a, b = first.T.copy(), second.T.copy()
+    squares = (a**2).sum(axis=0), (b**2).sum(axis=0)
+    once = min(n, max(1, AT_ONCE // (r * max(r, m))))
+    rows, matrices, moved = _room.lend(level.dtype, (2, once, size, r), (4, once, r, r), (2, once, r, m))
+    low, high = np.empty(n, np.int64), np.empty(n, np.int64)
 
-    def count(part: Floats) -> tuple[Ints, Ints]:
-        cross = part @ products
-        cross /= np.maximum(np.sqrt(np.einsum("nj,nj->n", cross, cross)), noise)[:, None]
-        squeezed = _squeeze(cross.reshape(-1, r, r).astype(level.dtype), scalings)
-        middle, width = _residuals(a, b, squeezed, level.slack)
-        return (middle + width <= limit).sum(axis=1), m - (middle - width > limit).sum(axis=1)
+    def count(start: int, part: slice) -> None:
+        """Count for this part of the samples from `start` on, in the same part of the room."""
+        mine = slice(start + part.start, start + part.stop)
+        for side, points in enumerate((second, first)):
+            np.take(points, sample[mine], axis=0, out=rows[side, part], mode="clip")  # the mode that needs no copy
+        np.matmul(rows[0, part].swapaxes(1, 2), rows[1, part], out=matrices[0, part])
+        turn = _squeeze(matrices[:, part], level, size * level.noise)
+        back, turned = moved[:, part]
+        np.matmul(turn, a, out=back)
+        np.matmul(turn.swapaxes(1, 2), b, out=turned)
+        middle, width = _residuals(a, back, turned, squares, level.slack)
+        low[mine] = (middle + width <= limit).sum(axis=1)
+        high[mine] = m - (middle - width > limit).sum(axis=1)
 
-    parts = [chosen]
-    if chosen.shape[0] * r * r > AT_ONCE:
-        parts = np.array_split(chosen, 2 * -(-chosen.shape[0] * r * r // (2 * AT_ONCE)))
-    lows, highs = zip(*ordered_map(count, parts, workers=1 if len(parts) == 1 else None))
-    return np.concatenate(lows), np.concatenate(highs)
+    for start in range(0, n, once):
+        stop = min(start + once, n)
+        split_map(partial(count, start), stop - start, parallel=(stop - start) * r**3 >= ALONE)
+    return low, high
 
 
-def _squeeze(cross: Floats, scalings: list[float]) -> Floats:
-    """Carry the singular values of stacked matrices, Frobenius norm at most 1, into [0, 1] and close to 1.
+def _squeeze(matrices: Floats, level: Level, least: float) -> Floats:
+    """Carry the singular values of stacked matrices into [0, 1] and close to 1.
 
     Parameters
     ----------
-    cross : float array, shape (n, r, r); overwritten
+    matrices : float array, shape (4, n, r, r)
+        The first of the four is squeezed; all are overwritten, and one of them is returned.
+    least : float
+        Norms below this are rounding errors: such matrices are left small, so that their brackets stay open.
     """
-    n, r, _ = cross.shape
-    here, there, copy = cross, np.empty_like(cross), cross.copy()
-    gram = copy.swapaxes(1, 2) @ here  # two buffers: of one, numpy would take a slower routine
+    here: Floats
+    here, there, copy, gram = matrices
+    n, r, _ = here.shape
     diagonal = gram.reshape(n, r * r)[:, :: r + 1]
-    # The root of the Gram matrix's norm bounds the spectral norm more tightly; at norm 1 it is r^(-1/4) or more.
-    bound = np.maximum(np.einsum("nij,nij->n", gram, gram) ** 0.25, r**-0.25)
-    for step, scale in enumerate(scalings):
+    np.copyto(copy, here)  # two buffers: of one, numpy would take a slower routine
+    np.matmul(copy.swapaxes(1, 2), here, out=gram)
+    # The root of the Gram matrix's norm bounds the spectral norm more tightly than the matrix's own norm.
+    bound = np.maximum(np.einsum("nij,nij->n", gram, gram) ** 0.25, least)
+    for step, scale in enumerate(level.scalings):
         if step == 0:
             gram *= (-0.5 * (scale / bound) ** 3)[:, None, None]
             diagonal += (1.5 * scale / bound)[:, None]
@@ -169,14 +212,25 @@ def _squeeze(cross: Floats, scalings: list[float]) -> Floats:
     return here
 
 
-def _residuals(a: Floats, b: Floats, turn: Floats, slack: float) -> tuple[Floats, Floats]:
-    """Bracket the squared residuals by middle and half-width, each of shape (n, m)."""
-    turned, back = b @ turn, a @ turn.swapaxes(1, 2)
-    a_square, b_square = (a**2).sum(axis=1), (b**2).sum(axis=1)
-    a_rest = np.maximum(a_square - np.einsum("nmr,nmr->nm", back, back), 0) + slack * a_square
-    b_rest = np.maximum(b_square - np.einsum("nmr,nmr->nm", turned, turned), 0) + slack * b_square
-    middle = a_square + b_square - 2 * np.einsum("nmr,mr->nm", turned, a)
-    return middle, 2 * np.sqrt(a_rest * b_rest) + 0.01 * slack * (a_square + b_square)
+def _residuals(
+    a: Floats, back: Floats, turned: Floats, squares: tuple[Floats, Floats], slack: float
+) -> tuple[Floats, Floats]:
+    """Bracket the squared residuals by middle and half-width, each of shape (n, m).
+
+    Parameters
+    ----------
+    a : float array, shape (r, m)
+        Points of the first set, one per column.
+    back, turned : float arrays, shape (n, r, m)
+        Points of the first set, a Xᵀ, and of the second, b X.
+    squares : two float arrays, shape (m,)
+        ‖a‖² and ‖b‖².
+    """
+    a_square, b_square = squares
+    a_rest = np.maximum(a_square - np.einsum("nrm,nrm->nm", back, back), 0) + slack * a_square
+    b_rest = np.maximum(b_square - np.einsum("nrm,nrm->nm", turned, turned), 0) + slack * b_square
+    both = a_square + b_square
+    return both - 2 * np.einsum("nrm,rm->nm", turned, a), 2 * np.sqrt(a_rest * b_rest) + 0.01 * slack * both
 
 
 def _count(first: Floats, second: Floats, sample: Ints, tolerance: float) -> Ints:

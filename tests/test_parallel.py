@@ -1,0 +1,45 @@
+"""Work on several cores: complete, in order, and failing where the work fails."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from lograb import parallel
+from lograb.parallel import ordered_map, split_map
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+@pytest.mark.parametrize("n", [0, 1, 3, 100])
+def test_slices_cover_everything_once(monkeypatch, cores, n):
+    monkeypatch.setattr(parallel, "n_cores", lambda: cores)
+    hits, threads = np.zeros(n, dtype=int), set()
+
+    def work(part):
+        threads.add(threading.get_ident())
+        hits[part] += 1
+
+    split_map(work, n)
+    assert (hits == 1).all()
+    assert threading.get_ident() in threads
+    threads.clear()
+    split_map(work, n, parallel=False)
+    assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("fails", [0, 1])
+def test_what_fails_in_a_thread_fails_outside(monkeypatch, fails):
+    monkeypatch.setattr(parallel, "n_cores", lambda: 2)
+
+    def work(part):
+        if (part.start > 0) == fails:
+            raise ValueError("as meant")
+
+    with pytest.raises(ValueError, match="as meant"):
+        split_map(work, 10)
+
+
+def test_results_come_in_the_order_of_the_items():
+    assert list(ordered_map(lambda x: x * x, range(50), workers=3)) == [x * x for x in range(50)]
