@@ -130,6 +130,25 @@ def test_evidence_without_noise_is_exact_when_all_other_pairs_are_known():
         means[0] = adjacency
 
 
+@pytest.mark.parametrize(("n", "rank"), [(60, 60), (60, 32), (120, 32), (200, 32)])
+def test_a_pair_reads_the_same_whether_it_is_believed_or_not(n, rank):
+    """Noise shrinks frames several times over in large patches; what was thought of a pair must still cancel."""
+    adjacency = nx.to_numpy_array(nx.powerlaw_cluster_graph(n, 2, 0.4, seed=1))
+    batch, degrees = batch_of(adjacency, rank, 0.1, copies=15), np.tile(adjacency.sum(axis=1), (15, 1))
+    rng, isolated = np.random.default_rng(0), np.zeros((15, n), dtype=bool)
+    for true in (1, 0):
+        one, two = rng.permutation(np.argwhere(np.triu(adjacency == true, k=1)))[:6].T
+        readings = []
+        for believed in (0, 1):
+            means = adjacency.copy()
+            means[one, two] = means[two, one] = believed
+            found = pair_evidence(batch, np.tile(means, (15, 1, 1)), degrees, isolated)
+            precision = 1.0 / (found.variance[:, one, two] + 0.1)
+            readings.append(np.average(found.estimate[:, one, two], weights=precision))
+        assert readings[0] == pytest.approx(readings[1], abs=0.1)
+        assert readings == pytest.approx([true, true], abs=0.25)
+
+
 def test_box_inversion_descends_inside_the_box_and_finds_a_truncated_patch():
     adjacency = graph(30, seed=4)
     truth = normalised(adjacency)
@@ -170,7 +189,7 @@ def test_hubs_tell_volumes_and_other_patches_help():
     firsts = [leading(batch, np.zeros(20, np.int64)) for batch in batches]
     usual = usual_degrees(batches, firsts)
     assert usual.around(30) == pytest.approx(np.log(4), abs=0.03)
-    assert usual.spread < 0.1  # on the rim all degrees are 3; with the hub it would be above 1
+    assert usual.spread < 0.2  # on the rim all degrees are 3; with the hub it would be above 1
 
     def error(known):
         return np.mean([np.abs(np.log(volumes(batch, first, known)[:, 0] / (4 * (q - 1)))).mean()
