@@ -2,6 +2,7 @@
 
     python benchmarks/attack_quality.py table [ROWS]     real instances, three seeds
     python benchmarks/attack_quality.py grid             the 54 scenarios of Cora: never below the floor
+    python benchmarks/attack_quality.py calibration      all noisy scenarios with d = 2 of Cora and CiteSeer, pooled
     python benchmarks/attack_quality.py channels [ROWS]  which channel leaks what
     python benchmarks/attack_quality.py speed            seconds and memory
     python benchmarks/attack_quality.py reliability FILE promised against found shares of edges, as an SVG
@@ -144,6 +145,20 @@ def pooled_error(results: list[dict[str, Any]]) -> dict[str, float]:
                              np.array([e for found in results for e in found["edges"]], dtype=bool))  # fmt: skip
 
 
+def pooled_calibration() -> None:
+    """Pool all scenarios of the grid that leave pairs undecided: few are left in each, too few for one instance."""
+    print("| graph | instances | F1 | least skill | undecided | promised | edges | ECE | by chance |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for source in ("cora", "citeseer"):
+        scenarios = itertools.product((16, 32, 64), (0.05, 0.1), (0.6, 0.8, 1.0), SEEDS)
+        found = [remembered(source, {"d": 2, "k": k, "sigma": sigma, "p": p}, seed) for k, sigma, p, seed in scenarios]
+        error = pooled_error(found)
+        f1, skill = ([result[name] for result in found] for name in ("f1", "skill"))
+        promised, edges = (sum(sum(result[name]) for result in found) for name in ("open", "edges"))
+        print(f"| {source} | {len(found)} | {np.mean(f1):.4f} | {min(skill):.3f} | {error['undecided']:.0f} | "
+              f"{promised:.0f} | {edges} | {error['error']:.3f} | {error['by_chance']:.3f} |", flush=True)  # fmt: skip
+
+
 def channels(rows: list[int]) -> None:
     print("| instance | membership | and eigenvectors | and eigenvalues |\n|---|---|---|---|")
     for number in rows:
@@ -282,6 +297,8 @@ if __name__ == "__main__":
         table(chosen or list(ROWS))
     elif command == "grid":
         grid()
+    elif command == "calibration":
+        pooled_calibration()
     elif command == "channels":
         channels(chosen or [1, 3, 7])
     elif command == "speed":

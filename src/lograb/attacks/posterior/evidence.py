@@ -77,8 +77,8 @@ def attenuation(batch: Batch) -> Floats:
 def shortfall(batch: Batch) -> Floats:
     """Factor by which edges still read too little, by terms of fourth order in the noise; shape (b,).
 
-    With y = σ² r and x = σ² (q - r) it is 1 + y (0.4 y + 2 x / (1 + x)): a fit to patches of generated graphs, given
-    all their other pairs.
+    With y = σ² r and x = σ² (q - r) it is 1 + y (0.4 y + 2 x / (1 + x)): a fit to patches of generated graphs
+    whose other pairs were known.
     """
     inside, outside = batch.variance * batch.rank, batch.variance * (batch.size - batch.rank)
     return np.asarray(1.0 + inside * (0.4 * inside + 2.0 * outside / (1.0 + outside)))
