@@ -2,7 +2,7 @@
 
     python benchmarks/attack_quality.py table [ROWS]     real instances, three seeds
     python benchmarks/attack_quality.py grid             the 54 scenarios of Cora: never below the floor
-    python benchmarks/attack_quality.py calibration      all noisy scenarios with d = 2 of Cora and CiteSeer, pooled
+    python benchmarks/attack_quality.py calibration      noisy scenarios with d = 2 of Cora and CiteSeer, pooled
     python benchmarks/attack_quality.py channels [ROWS]  which channel leaks what
     python benchmarks/attack_quality.py speed            seconds and memory
     python benchmarks/attack_quality.py reliability FILE promised against found shares of edges, as an SVG
@@ -146,17 +146,18 @@ def pooled_error(results: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def pooled_calibration() -> None:
-    """Pool all scenarios of the grid that leave pairs undecided: few are left in each, too few for one instance."""
+    """Pool the scenarios of the grid that leave pairs undecided: in each alone there are too few of them."""
     print("| graph | instances | F1 | least skill | undecided | promised | edges | ECE | by chance |")
     print("|---|---|---|---|---|---|---|---|---|")
     for source in ("cora", "citeseer"):
-        scenarios = itertools.product((16, 32, 64), (0.05, 0.1), (0.6, 0.8, 1.0), SEEDS)
-        found = [remembered(source, {"d": 2, "k": k, "sigma": sigma, "p": p}, seed) for k, sigma, p, seed in scenarios]
+        found = [remembered(source, {"d": 2, "k": k, "sigma": sigma, "p": p}, seed)
+                 for k, sigma, p, seed in itertools.product((16, 32, 64), (0.05, 0.1), (0.6, 0.8, 1.0), SEEDS)]
         error = pooled_error(found)
         f1, skill = ([result[name] for result in found] for name in ("f1", "skill"))
         promised, edges = (sum(sum(result[name]) for result in found) for name in ("open", "edges"))
         print(f"| {source} | {len(found)} | {np.mean(f1):.4f} | {min(skill):.3f} | {error['undecided']:.0f} | "
-              f"{promised:.0f} | {edges} | {error['error']:.3f} | {error['by_chance']:.3f} |", flush=True)  # fmt: skip
+              f"{promised:.0f} | {edges} | {error['error']:.3f} | {error['by_chance']:.3f} |",
+              flush=True)  # fmt: skip
 
 
 def channels(rows: list[int]) -> None:
