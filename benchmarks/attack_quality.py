@@ -78,9 +78,9 @@ def measure(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any
     seconds = time.perf_counter() - start
     f1 = average(instance, runs)["f1"]
     told, scores, true = judge(zip(instance, runs))
-    undecided = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
+    doubtful = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
     return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed), **told,
-            "open": scores[undecided].tolist(), "edges": true[undecided].tolist()}  # fmt: skip
+            "open": scores[doubtful].tolist(), "edges": true[doubtful].tolist()}  # fmt: skip
 
 
 def attacked(sources: Iterable[Any], parameters: dict[str, Any]) -> Iterable[tuple[lograb.Instance, Any]]:
@@ -139,10 +139,19 @@ def grid() -> None:
           f"undecided pairs, by chance {error['by_chance']:.3f}.")  # fmt: skip
 
 
+def undecided(results: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Collect the undecided pairs of several results: their probabilities, and which are edges."""
+    return (np.array([p for found in results for p in found["open"]]),
+            np.array([e for found in results for e in found["edges"]], dtype=bool))  # fmt: skip
+
+
 def pooled_error(results: list[dict[str, Any]]) -> dict[str, float]:
     """Calibration error over the undecided pairs of several results together."""
-    return calibration_error(np.array([p for found in results for p in found["open"]]),
-                             np.array([e for found in results for e in found["edges"]], dtype=bool))  # fmt: skip
+    return calibration_error(*undecided(results))
+
+
+NOISY = [{"d": 2, "k": k, "sigma": sigma, "p": p}
+         for k, sigma, p in itertools.product((16, 32, 64), (0.05, 0.1), (0.6, 0.8, 1.0))]  # fmt: skip
 
 
 def pooled_calibration() -> None:
@@ -150,8 +159,7 @@ def pooled_calibration() -> None:
     print("| graph | instances | F1 | least skill | undecided | promised | edges | ECE | by chance |")
     print("|---|---|---|---|---|---|---|---|---|")
     for source in ("cora", "citeseer"):
-        found = [remembered(source, {"d": 2, "k": k, "sigma": sigma, "p": p}, seed)
-                 for k, sigma, p, seed in itertools.product((16, 32, 64), (0.05, 0.1), (0.6, 0.8, 1.0), SEEDS)]
+        found = [remembered(source, scenario, seed) for scenario in NOISY for seed in SEEDS]
         error = pooled_error(found)
         f1, skill = ([result[name] for result in found] for name in ("f1", "skill"))
         promised, edges = (sum(sum(result[name]) for result in found) for name in ("open", "edges"))
@@ -246,8 +254,11 @@ def generated() -> None:
               f"{told['by_chance']:.3f} | {told['undecided']:.0f} |", flush=True)  # fmt: skip
 
 
-RELIABILITY = (("cora", {"d": 2, "k": 32, "sigma": 0.1}), ("citeseer", {"d": 2, "k": 32, "sigma": 0.1}),
-               ("citation", {"d": 2, "k": 32, "sigma": 0.1}))  # fmt: skip
+RELIABILITY: tuple[tuple[str, str, list[dict[str, Any]]], ...] = (
+    ("cora", "Cora, d = 2, 54 noisy instances", NOISY),
+    ("citeseer", "CiteSeer, d = 2, 54 noisy instances", NOISY),
+    ("blogcatalog", "BlogCatalog, d = 1, σ = 0.05, 3 instances", [{"d": 1, "k": 32, "sigma": 0.05}]),
+)
 COLOURS = ("#1f5fa8", "#c2571a", "#3b7d3b")
 
 
@@ -260,9 +271,9 @@ def draw(path: Path) -> None:
 
     left, bottom = at(0, 0)
     right, top = at(1, 1)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{side + 250}" height="{side + 96}" '
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{side + 350}" height="{side + 96}" '
              'font-family="sans-serif" font-size="12" fill="#333">',
-             f'<rect width="{side + 250}" height="{side + 96}" fill="white"/>',
+             f'<rect width="{side + 350}" height="{side + 96}" fill="white"/>',
              f'<rect x="{left}" y="{top}" width="{side}" height="{side}" fill="none" stroke="#999"/>',
              f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{top}" stroke="#bbb" stroke-dasharray="4 3"/>']
     for tick in (0, 0.25, 0.5, 0.75, 1):
@@ -272,12 +283,10 @@ def draw(path: Path) -> None:
     parts.append(f'<text x="{left + side / 2}" y="{bottom + 38}" text-anchor="middle">probability given</text>')
     parts.append(f'<text x="14" y="{top + side / 2}" text-anchor="middle" '
                  f'transform="rotate(-90 14 {top + side / 2})">share that are edges</text>')  # fmt: skip
-    for row, ((source, parameters), colour) in enumerate(zip(RELIABILITY, COLOURS)):
-        told, scores, true = judge(attacked(itertools.repeat(source), parameters))
-        listed = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
-        promised, share, counts = reliability(scores[listed], true[listed])
-        print(f"{source}: ECE {told['error']:.3f} over {told['undecided']:.0f} undecided pairs, by chance "
-              f"{told['by_chance']:.3f}", flush=True)  # fmt: skip
+    for row, ((source, title, scenarios), colour) in enumerate(zip(RELIABILITY, COLOURS)):
+        found = [remembered(source, scenario, seed) for scenario in scenarios for seed in SEEDS]
+        promised, share, counts = reliability(*undecided(found))
+        print(f"{source}: {pooled_error(found)}", flush=True)
         points = [(*at(x, y), n) for x, y, n in zip(promised, share, counts) if n]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
@@ -285,8 +294,8 @@ def draw(path: Path) -> None:
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{2 + 6 * np.sqrt(n / largest):.1f}" fill="{colour}" '
                   'fill-opacity="0.75"/>' for x, y, n in points]  # fmt: skip
         parts.append(f'<circle cx="{right + 22}" cy="{top + 14 + 40 * row}" r="5" fill="{colour}"/>')
-        parts.append(f'<text x="{right + 34}" y="{top + 18 + 40 * row}">{source}, d = 2, σ = {parameters["sigma"]}'
-                     f'</text><text x="{right + 34}" y="{top + 33 + 40 * row}" fill="#777">{int(counts.sum()):,} '
+        parts.append(f'<text x="{right + 34}" y="{top + 18 + 40 * row}">{title}</text>'
+                     f'<text x="{right + 34}" y="{top + 33 + 40 * row}" fill="#777">{int(counts.sum()):,} '
                      'undecided pairs</text>')
     path.write_text("\n".join([*parts, "</svg>"]) + "\n")
 
