@@ -21,11 +21,12 @@ def test_slices_cover_everything_once(monkeypatch, cores, n):
         threads.add(threading.get_ident())
         hits[part] += 1
 
-    split_map(work, n)
+    split_map(work, n, 5)
     assert (hits == 1).all()
     assert threading.get_ident() in threads
+    assert len(threads) <= max(1, min(cores, n))
     threads.clear()
-    split_map(work, n, parallel=False)
+    split_map(work, n, 1)
     assert threads == {threading.get_ident()}
 
 
@@ -38,7 +39,7 @@ def test_what_fails_in_a_thread_fails_outside(monkeypatch, fails):
             raise ValueError("as meant")
 
     with pytest.raises(ValueError, match="as meant"):
-        split_map(work, 10)
+        split_map(work, 10, 2)
 
 
 def test_results_come_in_the_order_of_the_items():

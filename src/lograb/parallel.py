@@ -54,16 +54,17 @@ def ordered_map(
             yield waiting.popleft().result()
 
 
-def split_map(function: Callable[[slice], None], n: int, parallel: bool = True) -> None:
-    """Call a function on consecutive slices of range(n), one per core, the first in the calling thread.
+def split_map(function: Callable[[slice], None], n: int, parts: int) -> None:
+    """Call a function on consecutive slices of range(n), each in a thread, the first in the calling one.
 
-    For work of milliseconds, where starting threads counts. `parallel` says whether it is worth it at all.
+    For work of milliseconds, where starting threads counts: there are as many as parts, but no more than cores.
     """
-    parts = n_cores() if parallel else 1
+    parts = max(1, min(parts, n_cores(), n))
     slices = [slice(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
     with _blas().limit(limits=1):
         if parts == 1:
-            return function(slices[0])
+            function(slices[0])
+            return
         with ThreadPoolExecutor(parts - 1) as pool:
             others = [pool.submit(function, part) for part in slices[1:]]
             function(slices[0])

@@ -1,5 +1,7 @@
 """AFR does many things at once; here they are done one by one, and must come out the same."""
 
+from unittest import mock
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lograb
-from lograb.attacks.afr import AfrSettings, afr, bundle, islands
+from lograb import parallel
+from lograb.attacks.afr import AfrSettings, afr, bundle, hypotheses, islands
 from lograb.attacks.afr.bundle import adjust, eligible_pairs
 from lograb.attacks.afr.fidelity import fidelity
 from lograb.attacks.afr.hypotheses import LEVELS, best_sample, bracket, contenders
@@ -72,7 +75,8 @@ overlaps = st.tuples(
 def test_ransac_is_what_a_loop_over_its_samples_finds(case):
     seed, r, more, share = case
     first, second, tolerance = overlap(np.random.default_rng(seed), r + more, r, share)
-    found = ransac_align(first, second, tolerance, 100, np.random.default_rng(seed))
+    with mock.patch.object(hypotheses, "DECOMPOSED", 0):  # bracket, however few they are
+        found = ransac_align(first, second, tolerance, 100, np.random.default_rng(seed))
     turn, inliers = plain_ransac(first, second, tolerance, 100, np.random.default_rng(seed))
     assert np.array_equal(found.inliers, inliers)
     assert np.allclose(found.turn, turn, atol=1e-12)
@@ -110,8 +114,23 @@ def test_brackets_are_narrow_where_samples_are_well_conditioned():
         assert (high - low).mean() < 1
 
 
+@pytest.mark.parametrize("cores", [1, 3])
+def test_brackets_are_the_same_in_blocks_and_in_threads(monkeypatch, cores):
+    rng = np.random.default_rng(0)
+    first, second, tolerance = overlap(rng, 30, 9, 0.6)
+    sample = np.argsort(rng.random((50, 30)), axis=1)[:, :10]
+    for level in LEVELS:
+        at_once = bracket(first, second, sample, tolerance, level)
+        with monkeypatch.context() as patched:
+            patched.setattr(hypotheses, "AT_ONCE", 7 * 9 * 30)
+            patched.setattr(hypotheses, "WORTH", 1)
+            patched.setattr(parallel, "n_cores", lambda: cores)
+            in_blocks = bracket(first, second, sample, tolerance, level)
+        np.testing.assert_array_equal(at_once, in_blocks)
+
+
 @pytest.mark.parametrize("rank", [0, 1, 3])
-def test_samples_of_too_low_rank_have_open_brackets_and_the_same_winner(rank):
+def test_samples_of_too_low_rank_have_open_brackets_and_the_same_winner(monkeypatch, rank):
     """The rotation of a singular cross product is whatever the decomposition says, so that must decide."""
     rng = np.random.default_rng(0)
     first, second, tolerance = overlap(rng, 20, 5, 0.7, rank=rank)
@@ -121,10 +140,11 @@ def test_samples_of_too_low_rank_have_open_brackets_and_the_same_winner(rank):
         low, high = bracket(first, second, sample, tolerance, level)
         assert (low <= exact).all()
         assert (exact <= high).all()
+    monkeypatch.setattr(hypotheses, "DECOMPOSED", 0)  # bracket, however few they are
     assert best_sample(first, second, sample, tolerance) == np.argmax(exact)
 
 
-def test_cross_products_that_cancel_are_left_to_the_decomposition():
+def test_cross_products_that_cancel_are_left_to_the_decomposition(monkeypatch):
     """Partners whose products cancel leave rounding errors, from which no bracket may conclude anything."""
     rng = np.random.default_rng(0)
     half = rng.standard_normal((2, 12, 4))
@@ -134,6 +154,7 @@ def test_cross_products_that_cancel_are_left_to_the_decomposition():
     for level in LEVELS:
         low, high = bracket(first, second, sample, 1.5, level)
         assert (high - low).mean() > 12
+    monkeypatch.setattr(hypotheses, "DECOMPOSED", 0)
     assert best_sample(first, second, sample, 1.5) == np.argmax(counts(first, second, sample, 1.5))
 
 

@@ -74,10 +74,12 @@ class Level:
 
 
 LEVELS = (Level(0.06, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-7))
-# So many entries of a stack of matrices are worked on at once, of about eight stacks.
 AT_ONCE = 1 << 20
-# A second thread pays for its start from so many samples times r³ on.
-ALONE = 1 << 22
+"""Entries of one stack of matrices; about eight stacks are kept, 32 MB in single precision."""
+WORTH = 1 << 21
+"""Samples times r³ for which a thread pays its start."""
+DECOMPOSED = 2700
+"""Divided by r², so many samples are decomposed in the time of a bracket."""
 
 
 class Room(threading.local):
@@ -115,7 +117,7 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
     """
     if first.shape[1] == 1:
         return _best_sign(first[:, 0], second[:, 0], sample, tolerance)
-    few = 2700 // first.shape[1] ** 2  # so many are decomposed in the time of a bracket
+    few = DECOMPOSED // first.shape[1] ** 2
     if len(sample) <= few:
         return int(np.argmax(_count(first, second, sample, tolerance)))
     low, high = np.zeros(len(sample), np.int64), np.full(len(sample), len(first))
@@ -167,7 +169,7 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
         for side, points in enumerate((second, first)):
             np.take(points, sample[mine], axis=0, out=rows[side, part], mode="clip")  # the mode that needs no copy
         np.matmul(rows[0, part].swapaxes(1, 2), rows[1, part], out=matrices[0, part])
-        turn = _squeeze(matrices[:, part], level, size * level.noise)
+        turn = _squeeze(matrices[:, part], level, size**1.5 * level.noise)
         back, turned = moved[:, part]
         np.matmul(turn, a, out=back)
         np.matmul(turn.swapaxes(1, 2), b, out=turned)
@@ -177,7 +179,7 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
 
     for start in range(0, n, once):
         stop = min(start + once, n)
-        split_map(partial(count, start), stop - start, parallel=(stop - start) * r**3 >= ALONE)
+        split_map(partial(count, start), stop - start, (stop - start) * r**3 // WORTH)
     return low, high
 
 

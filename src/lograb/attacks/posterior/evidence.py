@@ -35,20 +35,19 @@ LEAST_SLOPE = 0.2
 
 
 class Outside(NamedTuple):
-    """What the part of the residual outside the frame adds, shapes (b, q, q).
+    """What the part of the residual outside the frame adds, each shape (b, q, q).
 
     Attributes
     ----------
     score, information : of each pair
-    met : float array, shape (b, 1, 1)
-        By how much the score was raised for noise that meets itself in the hidden part, for a hidden part of one
+    slope : by how much the score falls with the pair's own part of the estimate
     own : share of each pair that is hidden
     cross : I - P
     """
 
     score: Floats
     information: Floats
-    met: Floats
+    slope: Floats
     own: Floats
     cross: Floats
 
@@ -77,8 +76,8 @@ def attenuation(batch: Batch) -> Floats:
 def shortfall(batch: Batch) -> Floats:
     """Factor by which edges still read too little, by terms of fourth order in the noise; shape (b,).
 
-    With y = σ² r and x = σ² (q - r) it is 1 + y (0.4 y + 2 x / (1 + x)): a fit to patches of generated graphs
-    whose other pairs were known.
+    With g = σ² r and h = σ² (q - r) it is 1 + g (0.4 g + 2 h / (1 + h)): a fit to patches of generated graphs
+    whose other pairs were known, for σ² q up to about 2.
     """
     inside, outside = batch.variance * batch.rank, batch.variance * (batch.size - batch.rank)
     return np.asarray(1.0 + inside * (0.4 * inside + 2.0 * outside / (1.0 + outside)))
@@ -138,12 +137,13 @@ def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools)
         outer = _outside(batch, estimate, image, inner, tau, second, table)
         own, cross = outer.own, outer.cross
         score, information = score + outer.score, information + outer.information
-        slope = slope + outer.information - outer.met * own
+        slope = slope + outer.slope
         mixing = cross**2
         rest = np.maximum(mixing @ doubt @ mixing - own**2 * doubt, 0.0)
         shared = rest / (np.maximum(1.0 - own, 0.02) * weights) ** 2
     information = np.maximum(information, 1e-12)
-    # The score falls by this with the pair's own part of the estimate, which cancels in the quotient.
+    # By this the score falls with the pair's own part of the estimate, which so cancels in the quotient. Where noise
+    # hides a pair it would be near 0 or negative, and is held up: the pair says next to nothing.
     steepness = weights * np.maximum(slope, LEAST_SLOPE * information)
     full = shortfall(batch)[:, None, None]
     return Evidence(full * (means + score / steepness), full**2 * information / steepness**2, shared)
@@ -236,4 +236,4 @@ def _outside(
     strength = np.einsum("bqa,ba->bq", frame**2, weight)
     information = _outer(outside, strength) + _outer(strength, outside) + 2 * cross * _times(frame, weight)
     own = _outer(outside, outside) + cross**2
-    return Outside(score, information, by_hidden, own, cross)
+    return Outside(score, information, information - by_hidden * own, own, cross)
