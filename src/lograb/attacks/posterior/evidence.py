@@ -142,7 +142,7 @@ def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools)
         rest = np.maximum(mixing @ doubt @ mixing - own**2 * doubt, 0.0)
         shared = rest / (np.maximum(1.0 - own, 0.02) * weights) ** 2
     information = np.maximum(information, 1e-12)
-    # By this the score falls with the pair's own part of the estimate, which so cancels in the quotient. Where noise
+    # By this the score falls with the pair's own part of the estimate, which cancels in the quotient. Where noise
     # hides a pair it would be near 0 or negative, and is held up: the pair says next to nothing.
     steepness = weights * np.maximum(slope, LEAST_SLOPE * information)
     full = shortfall(batch)[:, None, None]

@@ -12,18 +12,21 @@ from scipy.special import expit
 from lograb.attacks.posterior.batches import Batch, observed_blocks, stack
 from lograb.attacks.posterior.checksum import check
 from lograb.attacks.posterior.degrees import infer_degrees
+from lograb.attacks.posterior.exchanges import MAX_GAIN
 from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
-from lograb.types import Floats, Ints, Observations
+from lograb.types import Bools, Floats, Ints, Observations
 
 CERTAIN = 13.8
 """Log-odds of what membership decides: a millionth from 0 or 1."""
 LIKELY = 2.0
 """Log-odds by a check above which a pair is no question any more."""
+SOUND = 5.0
+"""Log-odds by a check above which an edge is taken for granted."""
 SUREST = 10.0
 """Log-odds at which a judgement is cut before it is averaged with another."""
 TRUST = 0.9
@@ -64,6 +67,7 @@ def judge_in_rounds(
     variance: Floats,
     centres: Ints,
     number: Callable[[list[Batch]], Pairs],
+    bar: Callable[[Ints, Ints], Bools],
     settings: PosteriorSettings,
 ) -> tuple[Ints, Floats, dict[str, Any]]:
     """Judge the pairs of some patches.
@@ -77,6 +81,8 @@ def judge_in_rounds(
     centres : int64 array, shape (n_patches,), -1 for unknown
     number : function
         Numbers the pairs of batches.
+    bar : function
+        Says which pairs cannot be edges, given some that are.
     settings : PosteriorSettings
 
     Returns
@@ -113,6 +119,8 @@ def judge_in_rounds(
         outcome = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
         passed.append(outcome.passed)
         settled = settled.join(pairs.keys, np.where(pairs.verdict == 0, outcome.log_odds, 0.0))
+        barred = bar(keys, settled.keys[settled.log_odds > SOUND])
+        settled = settled.join(keys, np.where(barred, -MAX_GAIN, 0.0))
         start = Settled(pairs.keys, TRUST * outcome.likely + (1.0 - TRUST) * expit(odds))
         which = outcome.left
         if not passed[-1] or not len(which):
