@@ -119,13 +119,13 @@ def judge_in_rounds(
         outcome = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
         passed.append(outcome.passed)
         settled = settled.join(pairs.keys, np.where(pairs.verdict == 0, outcome.log_odds, 0.0))
-        barred = bar(keys, settled.keys[settled.log_odds > SOUND])
-        settled = settled.join(keys, np.where(barred, -MAX_GAIN, 0.0))
         start = Settled(pairs.keys, TRUST * outcome.likely + (1.0 - TRUST) * expit(odds))
         which = outcome.left
         if not passed[-1] or not len(which):
             break
     assert usual is not None
+    barred = bar(keys, settled.keys[settled.log_odds > SOUND])
+    settled = settled.join(keys, np.where(barred, -MAX_GAIN, 0.0))
     told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
     return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
 
