@@ -12,7 +12,6 @@ from scipy.special import expit
 from lograb.attacks.posterior.batches import Batch, observed_blocks, stack
 from lograb.attacks.posterior.checksum import check
 from lograb.attacks.posterior.degrees import infer_degrees
-from lograb.attacks.posterior.exchanges import MAX_GAIN
 from lograb.attacks.posterior.fusion import Pairs, Patchwork, iterate
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.leading import leading
@@ -22,7 +21,7 @@ from lograb.parallel import ordered_map
 from lograb.types import Bools, Floats, Ints, Observations
 
 CERTAIN = 13.8
-"""Log-odds of what membership decides: a millionth from 0 or 1."""
+"""Log-odds of what membership decides, also by way of known edges: a millionth from 0 or 1."""
 LIKELY = 2.0
 """Log-odds by a check above which a pair is no question any more."""
 SOUND = 5.0
@@ -124,8 +123,7 @@ def judge_in_rounds(
         if not passed[-1] or not len(which):
             break
     assert usual is not None
-    barred = bar(keys, settled.keys[settled.log_odds > SOUND])
-    settled = settled.join(keys, np.where(barred, -MAX_GAIN, 0.0))
+    settled = settled.join(keys, -CERTAIN * bar(keys, settled.keys[settled.log_odds > SOUND]).astype(float))
     told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
     return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
 
