@@ -13,16 +13,9 @@ from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.rounds import judge_in_rounds
-from lograb.attacks.posterior.rules import (
-    ball_keys,
-    known_centres,
-    likeness_bins,
-    out_of_reach,
-    star_keys,
-    verdicts,
-)
+from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
-from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
+from lograb.types import Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
@@ -53,14 +46,7 @@ def posterior(
     def number(batches: list[Batch]) -> Pairs:
         return _pairs(whole, batches, centres, use_members)
 
-    ball = ball_keys(whole, centres)
-    reach = ball if whole.protocol.d >= 2 else ball[:0]
-
-    def bar(keys: Ints, edges: Ints) -> Bools:
-        n = whole.n_nodes
-        return out_of_reach(unpair(keys, n), unpair(edges, n), reach, n, settings.max_entries)
-
-    keys, probability, told = judge_in_rounds(seen, which, variance, centres, number, bar, settings)
+    keys, probability, told = judge_in_rounds(seen, which, variance, centres, number, settings)
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
     return _answer(whole, keys, probability, told)
 

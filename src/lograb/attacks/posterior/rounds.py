@@ -18,14 +18,12 @@ from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
-from lograb.types import Bools, Floats, Ints, Observations
+from lograb.types import Floats, Ints, Observations
 
 CERTAIN = 13.8
-"""Log-odds of what membership decides, also by way of known edges: a millionth from 0 or 1."""
+"""Log-odds of what membership decides: a millionth from 0 or 1."""
 LIKELY = 2.0
 """Log-odds by a check above which a pair is no question any more."""
-SOUND = 5.0
-"""Log-odds by a check above which an edge is taken for granted."""
 SUREST = 10.0
 """Log-odds at which a judgement is cut before it is averaged with another."""
 TRUST = 0.9
@@ -66,7 +64,6 @@ def judge_in_rounds(
     variance: Floats,
     centres: Ints,
     number: Callable[[list[Batch]], Pairs],
-    bar: Callable[[Ints, Ints], Bools],
     settings: PosteriorSettings,
 ) -> tuple[Ints, Floats, dict[str, Any]]:
     """Judge the pairs of some patches.
@@ -80,8 +77,6 @@ def judge_in_rounds(
     centres : int64 array, shape (n_patches,), -1 for unknown
     number : function
         Numbers the pairs of batches.
-    bar : function
-        Says which pairs cannot be edges, given some that are.
     settings : PosteriorSettings
 
     Returns
@@ -123,7 +118,6 @@ def judge_in_rounds(
         if not passed[-1] or not len(which):
             break
     assert usual is not None
-    settled = settled.join(keys, -CERTAIN * bar(keys, settled.keys[settled.log_odds > SOUND]).astype(float))
     told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
     return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
 

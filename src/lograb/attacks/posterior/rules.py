@@ -1,18 +1,16 @@
 """What membership alone says about pairs: certain edges, certain non-edges, and how alike two nodes' patches are.
 
 In a ball of radius 1 each member is a neighbour of the centre. In a ball of any radius all neighbours of the
-centre are members, so a centre has no edge to a node outside its ball. In one of radius 2 or more the same holds
-for its neighbours, once they are known.
+centre are members, so a centre has no edge to a node outside its ball.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from lograb.attacks.centres import possible_centres
 from lograb.ragged import owners
-from lograb.types import Bools, Floats, Ints, Observations
+from lograb.types import Floats, Ints, Observations
 
 N_BINS = 12
 
@@ -62,42 +60,6 @@ def verdicts(pairs: Ints, ball: Ints, centres: Ints, n_nodes: int, radius: int) 
             asked = asked[inside]
             verdict[asked[verdict[asked] == 0]] = 1
     return verdict
-
-
-def out_of_reach(pairs: Ints, edges: Ints, ball: Ints, n_nodes: int, most: int) -> Bools:
-    """Say which pairs cannot be edges given some that are, where balls have radius 2 or more; shape (m,).
-
-    A neighbour of a centre has all its own neighbours inside the ball. So each end of an edge lies in the ball of
-    every centre that the other end is joined to.
-
-    Parameters
-    ----------
-    pairs, edges : int64 arrays, shapes (m, 2) and (e, 2)
-    ball : int64 array, increasing
-        centre * n_nodes + member.
-    most : int
-        Members of the balls around known neighbours, summed over all nodes, up to which it is tried at all.
-    """
-    barred = np.zeros(len(pairs), dtype=bool)
-    shape = (n_nodes, n_nodes)
-    ball = np.append(ball, np.unique(ball // n_nodes) * (n_nodes + 1))  # a centre is in its ball
-    inside = sp.csr_array((np.ones(len(ball)), (ball // n_nodes, ball % n_nodes)), shape=shape)
-    ends = np.concatenate([edges, edges[:, ::-1]])
-    sizes = np.diff(inside.indptr)[ends[:, 1]]
-    if sizes.sum() > most:
-        return barred
-    ends = ends[sizes > 0]
-    joined = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
-    met = (joined @ inside).tocoo()
-    keys = met.row.astype(np.int64) * n_nodes + met.col
-    order = np.argsort(keys)
-    keys, found = np.append(keys[order], -1), np.append(met.data[order], 0.0)
-    needed = np.diff(joined.indptr)
-    for one, other in (pairs.T, pairs.T[::-1]):
-        wanted = one * n_nodes + other
-        place = np.searchsorted(keys[:-1], wanted)
-        barred |= np.where(keys[place] == wanted, found[place], 0.0) < needed[one]
-    return barred
 
 
 def likeness_bins(pairs: Ints, counts: Ints, occurrences: Ints, free: np.ndarray) -> Ints:

@@ -23,8 +23,7 @@ class PosteriorSettings(BaseModel):
     checks : how often patches are checked against their eigenvalues, and those that fail judged again.
     misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs.
     max_entries : pairs in patches that are looked at, counted once per patch, smallest patches first. Patches
-        beyond it contribute their membership only. The same number bounds what is spent on pairs that known edges
-        rule out.
+        beyond it contribute their membership only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
