@@ -12,7 +12,8 @@ from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.isolated import drop_isolated
-from lograb.attacks.posterior.rounds import judge_in_rounds
+from lograb.attacks.posterior.paths import reconcile
+from lograb.attacks.posterior.rounds import judge_in_rounds, probabilities
 from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.types import Floats, Ints, Observations, Reconstruction
@@ -46,7 +47,13 @@ def posterior(
     def number(batches: list[Batch]) -> Pairs:
         return _pairs(whole, batches, centres, use_members)
 
-    keys, probability, told = judge_in_rounds(seen, which, variance, centres, number, settings)
+    keys, judged, checked, told = judge_in_rounds(seen, which, variance, centres, number, settings)
+    radius, ball = whole.protocol.d, ball_keys(whole, centres)
+    if radius >= 2 and len(ball):
+        tells = np.isin(np.arange(whole.n_nodes), centres[which]) & (radius == 2)
+        probability = reconcile(keys, judged, checked, ball, tells, whole.n_nodes, settings)
+    else:
+        probability = probabilities(judged, checked, settings.misfit)
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
     return _answer(whole, keys, probability, told)
 

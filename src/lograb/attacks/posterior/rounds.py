@@ -65,7 +65,7 @@ def judge_in_rounds(
     centres: Ints,
     number: Callable[[list[Batch]], Pairs],
     settings: PosteriorSettings,
-) -> tuple[Ints, Floats, dict[str, Any]]:
+) -> tuple[Ints, Floats, Floats, dict[str, Any]]:
     """Judge the pairs of some patches.
 
     Parameters
@@ -82,7 +82,8 @@ def judge_in_rounds(
     Returns
     -------
     keys : int64 array, shape (m,)
-    probability : float array, shape (m,)
+    judged, checked : float arrays, shape (m,)
+        Log-odds as in `probabilities`.
     told : dict
     """
     settled, passed, n_read = Settled(np.empty(0, np.int64), np.empty(0)), [], len(which)
@@ -119,7 +120,7 @@ def judge_in_rounds(
             break
     assert usual is not None
     told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
-    return keys, _probabilities(known, settled.look_up(keys), settings.misfit), told
+    return keys, known, settled.look_up(keys), told
 
 
 def _average(before: Floats, now: Floats, damping: float) -> Floats:
@@ -128,7 +129,7 @@ def _average(before: Floats, now: Floats, damping: float) -> Floats:
     return damping * before + (1.0 - damping) * now
 
 
-def _probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
+def probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
     """Turn log-odds into probabilities; where no check stands behind them the model itself may be wrong.
 
     Parameters
