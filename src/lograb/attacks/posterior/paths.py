@@ -9,8 +9,8 @@ no others. For a centre v and a node j that is a fact about all paths v - x - j 
 Most pairs that share only a large, noisy patch are ruled out by the first kind (`out_of_reach`). The others, few
 by then, are candidates for the second kind: by some path j came into the ball. Pairs and facts exchange messages
 (sum-product): a pair tells each fact how likely it is an edge by all else that is known, and the fact answers with
-the ratio of its own likelihoods with that edge and without. Where pairs and facts form a tree the result is the
-exact posterior.
+the ratio of its own likelihoods with that edge and without. Where pairs and facts form a tree and one fact at most
+raises each pair, the result is the exact posterior.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ FAINT = 1e-3
 """Probability below which a pair that is known to be none stands on no path."""
 SOUND = 5.0
 """Log-odds by a check beyond which a pair is known."""
+ITERATIONS = 20
+DAMPING = 0.7
+"""Share of the old messages that is kept."""
 SUREST = 9.0
 """Log-odds at which a pair is cut in what it tells."""
 LEAST = 1e-9
@@ -86,7 +89,7 @@ def reconcile(
     probability = np.clip(probabilities(judged, checked, settings.misfit), expit(-CERTAIN), expit(CERTAIN))
     free = (known == 0) & ~barred
     paths = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
-    return np.asarray(expit(follow(paths, logit(probability), free, settings.iterations, settings.damping)))
+    return np.asarray(expit(follow(paths, logit(probability), free)))
 
 
 def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int, most: int) -> Bools:
@@ -165,30 +168,32 @@ def list_paths(keys: Ints, live: Bools, ball: Ints, tells: Bools, n_nodes: int) 
     return Paths(ends[:, kept], fact[kept], inside)
 
 
-def follow(paths: Paths, log_odds: Floats, free: Bools, iterations: int, damping: float) -> Floats:
-    """Add to the log-odds of the free pairs what the facts say about them.
+def follow(paths: Paths, log_odds: Floats, free: Bools) -> Floats:
+    """Add to the log-odds of the free pairs what the facts say about them, shape (m,).
 
-    Parameters
-    ----------
-    log_odds : float array, shape (m,)
-    free : bool array, shape (m,)
-    iterations : int
-    damping : float
-        Share of the old messages that is kept.
+    What lowers a pair adds up. Of what raises it the strongest counts: facts about the same pair lean on the same
+    alternatives, and where little is known yet their sum would run away.
     """
-    size = len(log_odds)
-    open_ = np.append(free, False)[paths.ends]
-    messages: Floats = np.zeros(paths.ends.shape)
-    sums: Floats = np.zeros(size + 1)
-    for number in range(iterations):
-        belief = np.append(log_odds, SUREST) + sums
-        this, other = edge = expit(np.minimum(belief[paths.ends] - messages, SUREST))
+    size, m = len(log_odds), len(paths.inside)
+    asked = np.append(free, False)
+    speaks = np.bincount(paths.fact, asked[paths.ends].any(axis=0), m)[paths.fact] > 0
+    ends, fact = paths.ends[:, speaks], paths.fact[speaks]
+    open_, inside = asked[ends], paths.inside[fact]
+    given = np.append(log_odds, SUREST)
+    messages, own = np.zeros(ends.shape), np.zeros(ends.shape)
+    raised, lowered = np.zeros(size + 1), np.zeros(size + 1)
+    for _ in range(ITERATIONS):
+        # To each fact a pair tells all but what it heard from this fact.
+        this, other = edge = expit(np.minimum((given + raised + lowered)[ends] - own, SUREST))
         broken = np.log1p(-this * other)
-        all_broken = np.bincount(paths.fact, broken, len(paths.inside))
-        rest = np.minimum(all_broken[paths.fact] - broken, -LEAST)  # log-probability that no other path holds
+        # The logarithm of the probability that no other path holds.
+        rest = np.minimum(np.bincount(fact, broken, m)[fact] - broken, -LEAST)
         partner = edge[::-1]
         brought = np.log1p((partner - 1.0) * np.exp(rest)) - np.log(-np.expm1(rest))
-        said = np.where(open_, np.where(paths.inside[paths.fact], brought, np.log1p(-partner)), 0.0)
-        messages = damping * messages + (1.0 - damping) * said if number else said
-        sums = np.bincount(paths.ends.ravel(), messages.ravel(), size + 1).astype(float)
-    return np.asarray(log_odds + sums[:size])
+        said = np.where(open_, np.where(inside, brought, np.log1p(-partner)), 0.0)
+        messages = DAMPING * messages + (1.0 - DAMPING) * said
+        raised = np.zeros(size + 1)
+        np.maximum.at(raised, ends, messages)
+        lowered = np.bincount(ends.ravel(), np.minimum(messages, 0.0).ravel(), size + 1).astype(float)
+        own = np.where(messages >= raised[ends], messages, np.minimum(messages, 0.0))
+    return np.asarray(log_odds + (raised + lowered)[:size])
