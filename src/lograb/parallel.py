@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -31,6 +32,22 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Hold the BLAS to one thread; entering takes a tenth of a millisecond."""
+    held: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return held
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    """Keep threads, because starting one takes longer than what `split_map` is for."""
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "lograb-helper")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a forked process has none of them
+
+
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None
 ) -> Iterator[Result]:
@@ -41,10 +58,10 @@ def ordered_map(
     """
     workers = n_cores() if workers is None else workers
     if workers == 1:
-        with _blas().limit(limits=1):
+        with one_blas_thread():
             yield from map(function, items)
         return
-    with _blas().limit(limits=1), ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque()
         for item in items:
             waiting.append(pool.submit(function, item))
@@ -55,18 +72,20 @@ def ordered_map(
 
 
 def split_map(function: Callable[[slice], None], n: int, parts: int) -> None:
-    """Call a function on consecutive slices of range(n), each in a thread, the first in the calling one.
+    """Call a function on consecutive slices of range(n), the first in this thread, the others in kept ones.
 
-    For work of milliseconds, where starting threads counts: there are as many as parts, but no more than cores.
+    For work of less than a millisecond. There are as many slices as parts, but no more than cores. The function
+    must not call this one, and the caller sees to `one_blas_thread` where products are large.
     """
-    parts = max(1, min(parts, n_cores(), n))
+    parts = min(parts, n, n_cores()) if parts > 1 else 1
+    if parts < 2:
+        function(slice(0, n))
+        return
     slices = [slice(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
-    with _blas().limit(limits=1):
-        if parts == 1:
-            function(slices[0])
-            return
-        with ThreadPoolExecutor(parts - 1) as pool:
-            others = [pool.submit(function, part) for part in slices[1:]]
-            function(slices[0])
-            for other in others:
-                other.result()
+    others = [_helpers().submit(function, part) for part in slices[1:]]
+    try:
+        function(slices[0])
+    finally:
+        wait(others)
+    for other in others:
+        other.result()

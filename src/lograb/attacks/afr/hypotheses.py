@@ -76,8 +76,10 @@ class Level:
 LEVELS = (Level(0.06, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-7))
 AT_ONCE = 1 << 20
 """Entries of one stack of matrices; about eight stacks are kept, 32 MB in single precision."""
-WORTH = 1 << 21
+WORTH = 1 << 18
 """Samples times r³ for which a thread pays its start."""
+SMALL = 8
+"""Dimensions up to which a transposed factor is better copied."""
 DECOMPOSED = 2700
 """Divided by r², so many samples are decomposed in the time of a bracket."""
 
@@ -104,8 +106,8 @@ class Room(threading.local):
 _room = Room()
 
 
-def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -> int:
-    """Find the first of the samples whose alignment most points agree with.
+def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -> tuple[int, Floats]:
+    """Find the first of the samples whose alignment most points agree with, and that alignment.
 
     Parameters
     ----------
@@ -115,20 +117,30 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
     tolerance : float
         Largest residual of a point that agrees.
     """
-    if first.shape[1] == 1:
-        return _best_sign(first[:, 0], second[:, 0], sample, tolerance)
-    few = DECOMPOSED // first.shape[1] ** 2
+    r = first.shape[1]
+    if r == 1:
+        best = _best_sign(first[:, 0], second[:, 0], sample, tolerance)
+        return best, _align(first, second, sample[best : best + 1])[0]
+    few = DECOMPOSED // r**2
     if len(sample) <= few:
-        return int(np.argmax(_count(first, second, sample, tolerance)))
-    low, high = np.zeros(len(sample), np.int64), np.full(len(sample), len(first))
-    levels = iter(LEVELS)
-    while len(open_ := contenders(low, high)):
+        found = _align(first, second, sample)
+        best = int(np.argmax((residuals(first, second, found) <= tolerance).sum(axis=1)))
+        return best, found[best]
+    low, high = bracket(first, second, sample, tolerance, LEVELS[0])
+    levels, turns = iter(LEVELS[1:]), dict[int, Floats]()
+    open_ = contenders(low, high)
+    while len(open_):
+        # What the most promising ones reach, the others must exceed.
+        tried = open_ if len(open_) <= few // 4 else open_[np.argsort(-(low + high)[open_], kind="stable")[:2]]
+        found = _align(first, second, sample[tried])
+        turns.update(zip(tried.tolist(), found))
+        low[tried] = high[tried] = (residuals(first, second, found) <= tolerance).sum(axis=1)
+        open_ = contenders(low, high)
         if len(open_) > few and (level := next(levels, None)):
             low[open_], high[open_] = bracket(first, second, sample[open_], tolerance, level)
-        # What the most promising ones reach, the others must exceed.
-        promising = open_[np.argsort(-(low + high)[open_], kind="stable")[:2]]
-        low[promising] = high[promising] = _count(first, second, sample[promising], tolerance)
-    return int(np.argmax(low))
+            open_ = contenders(low, high)
+    best = int(np.argmax(low))
+    return best, turns[best] if best in turns else _align(first, second, sample[best : best + 1])[0]
 
 
 def _best_sign(first: Floats, second: Floats, sample: Ints, tolerance: float) -> int:
@@ -154,11 +166,12 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
     low, high : int64 arrays, shape (n,)
     """
     (m, r), (n, size) = first.shape, sample.shape
-    norm = max(np.linalg.norm(first, axis=1).max(), np.linalg.norm(second, axis=1).max(), tolerance) or 1.0
-    limit = (tolerance / norm) ** 2
-    first, second = (first / norm).astype(level.dtype), (second / norm).astype(level.dtype)
-    a, b = first.T.copy(), second.T.copy()
-    squares = (a**2).sum(axis=0), (b**2).sum(axis=0)
+    points = np.stack([first, second])
+    squares = np.einsum("smr,smr->sm", points, points)
+    norm = max(math.sqrt(squares.max()), tolerance) or 1.0
+    points, squares = (points / norm).astype(level.dtype), (squares / norm**2).astype(level.dtype)
+    a, b = points.swapaxes(1, 2).copy()
+    half_limit = (tolerance / norm) ** 2 / 2
     once = min(n, max(1, AT_ONCE // (r * max(r, m))))
     rows, matrices, moved = _room.lend(level.dtype, (2, once, size, r), (4, once, r, r), (2, once, r, m))
     low, high = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -166,16 +179,16 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
     def count(start: int, part: slice) -> None:
         """Count for this part of the samples from `start` on, in the same part of the room."""
         mine = slice(start + part.start, start + part.stop)
-        for side, points in enumerate((second, first)):
-            np.take(points, sample[mine], axis=0, out=rows[side, part], mode="clip")  # the mode that needs no copy
-        np.matmul(rows[0, part].swapaxes(1, 2), rows[1, part], out=matrices[0, part])
+        for side in (0, 1):
+            np.take(points[side], sample[mine], axis=0, out=rows[side, part], mode="clip")  # needs no copy
+        np.matmul(rows[1, part].swapaxes(1, 2), rows[0, part], out=matrices[0, part])
         turn = _squeeze(matrices[:, part], level, size**1.5 * level.noise)
-        back, turned = moved[:, part]
-        np.matmul(turn, a, out=back)
-        np.matmul(turn.swapaxes(1, 2), b, out=turned)
-        middle, width = _residuals(a, back, turned, squares, level.slack)
-        low[mine] = (middle + width <= limit).sum(axis=1)
-        high[mine] = m - (middle - width > limit).sum(axis=1)
+        images = moved[:, part]
+        np.matmul(turn, a, out=images[0])
+        np.matmul(turn.swapaxes(1, 2), b, out=images[1])
+        middle, width = _half_residuals(a, images, squares, level.slack)
+        low[mine] = (middle + width <= half_limit).sum(axis=1)
+        high[mine] = m - (middle - width > half_limit).sum(axis=1)
 
     for start in range(0, n, once):
         stop = min(start + once, n)
@@ -197,8 +210,10 @@ def _squeeze(matrices: Floats, level: Level, least: float) -> Floats:
     here, there, copy, gram = matrices
     n, r, _ = here.shape
     diagonal = gram.reshape(n, r * r)[:, :: r + 1]
-    np.copyto(copy, here)  # two buffers: of one, numpy would take a slower routine
-    np.matmul(copy.swapaxes(1, 2), here, out=gram)
+    # Two buffers: of one, numpy would take a slower routine. Small products are faster without transposed factors.
+    turned = copy.swapaxes(1, 2) if r <= SMALL else copy
+    np.copyto(turned, here)
+    np.matmul(turned.swapaxes(1, 2), here, out=gram)
     # The root of the Gram matrix's norm bounds the spectral norm more tightly than the matrix's own norm.
     bound = np.maximum(np.einsum("nij,nij->n", gram, gram) ** 0.25, least)
     for step, scale in enumerate(level.scalings):
@@ -206,36 +221,36 @@ def _squeeze(matrices: Floats, level: Level, least: float) -> Floats:
             gram *= (-0.5 * (scale / bound) ** 3)[:, None, None]
             diagonal += (1.5 * scale / bound)[:, None]
         else:
-            np.multiply(here, -0.5 * scale**3, out=copy)
-            np.matmul(copy.swapaxes(1, 2), here, out=gram)
+            np.multiply(here, -0.5 * scale**3, out=turned)
+            np.matmul(turned.swapaxes(1, 2), here, out=gram)
             diagonal += 1.5 * scale
         np.matmul(here, gram, out=there)
         here, there = there, here
     return here
 
 
-def _residuals(
-    a: Floats, back: Floats, turned: Floats, squares: tuple[Floats, Floats], slack: float
-) -> tuple[Floats, Floats]:
-    """Bracket the squared residuals by middle and half-width, each of shape (n, m).
+def _half_residuals(a: Floats, images: Floats, squares: Floats, slack: float) -> tuple[Floats, Floats]:
+    """Bracket half the squared residuals by middle and half-width, each of shape (n, m).
 
     Parameters
     ----------
     a : float array, shape (r, m)
         Points of the first set, one per column.
-    back, turned : float arrays, shape (n, r, m)
+    images : float array, shape (2, n, r, m)
         Points of the first set, a Xᵀ, and of the second, b X.
-    squares : two float arrays, shape (m,)
+    squares : float array, shape (2, m)
         ‖a‖² and ‖b‖².
     """
-    a_square, b_square = squares
-    a_rest = np.maximum(a_square - np.einsum("nrm,nrm->nm", back, back), 0) + slack * a_square
-    b_rest = np.maximum(b_square - np.einsum("nrm,nrm->nm", turned, turned), 0) + slack * b_square
-    both = a_square + b_square
-    return both - 2 * np.einsum("nrm,rm->nm", turned, a), 2 * np.sqrt(a_rest * b_rest) + 0.01 * slack * both
+    rest = np.einsum("snrm,snrm->snm", images, images)
+    np.subtract(((1.0 + slack) * squares)[:, None], rest, out=rest)
+    np.maximum(rest, (slack * squares)[:, None], out=rest)
+    half = squares.sum(axis=0) / 2
+    middle = half - np.einsum("nrm,rm->nm", images[1], a)
+    width = np.sqrt(rest[0] * rest[1])
+    width += 0.01 * slack * half
+    return middle, width
 
 
-def _count(first: Floats, second: Floats, sample: Ints, tolerance: float) -> Ints:
-    """Align the samples and count who agrees, shape (n,)."""
-    turns = procrustes(second[sample].swapaxes(1, 2) @ first[sample])
-    return np.asarray((residuals(first, second, turns) <= tolerance).sum(axis=1))
+def _align(first: Floats, second: Floats, sample: Ints) -> Floats:
+    """Decompose the cross products of some samples, shape (n, r, r)."""
+    return procrustes(second[sample].swapaxes(1, 2) @ first[sample])

@@ -24,6 +24,7 @@ from lograb.attacks.afr.ransac import ransac_align
 from lograb.attacks.afr.settings import AfrSettings
 from lograb.attacks.afr.trials import Island, Trial, dimension, try_pairs
 from lograb.attacks.alignment import count_overlaps
+from lograb.parallel import one_blas_thread
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Floats, Ints, Observations
 
@@ -106,10 +107,11 @@ class Assembler:
 
     def run(self) -> Assembly:
         """Stitch until no pair is left."""
-        while self.queue:
-            entry = self.queue.pop()
-            if self._is_current(entry):
-                self._try(-entry[2], -entry[3])
+        with one_blas_thread():
+            while self.queue:
+                entry = self.queue.pop()
+                if self._is_current(entry):
+                    self._try(-entry[2], -entry[3])
         self.assembly.aligned = self.aligned[np.maximum(self.assembly.island_of, 0)]
         return self.assembly
 

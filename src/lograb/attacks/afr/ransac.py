@@ -62,8 +62,7 @@ def ransac_align(
         return align(first, second, tolerance)
     sample = np.argpartition(rng.random((iterations, m)), size - 1, axis=1)[:, :size]
     sample = _without_repetitions(sample, m)
-    best = sample[best_sample(first, second, sample, tolerance)]
-    turn = procrustes((second[best].T @ first[best])[None])[0]
+    _, turn = best_sample(first, second, sample, tolerance)
     inliers = residuals(first, second, turn) <= tolerance
     if inliers.any():
         refined = procrustes((second[inliers].T @ first[inliers])[None])[0]

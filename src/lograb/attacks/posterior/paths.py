@@ -27,19 +27,23 @@ from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.ragged import pointer, ranges
 from lograb.types import Bools, Floats, Ints
 
-MOST = 4_000_000
+MOST = 2_000_000
 """Paths up to which they are followed at all."""
+MOST_MEMBERS = 20_000_000
+"""Members of the balls around known neighbours, summed over all nodes, up to which pairs are ruled out."""
 FAINT = 1e-3
-"""Probability below which a pair that is known to be none stands on no path."""
+"""Probability up to which a known pair is on no path: it counts as impossible."""
 SOUND = 5.0
 """Log-odds by a check beyond which a pair is known."""
+IN_REACH = 0.05
+"""Share of edges among open pairs in reach on which the model is wrong."""
 ITERATIONS = 20
 DAMPING = 0.7
 """Share of the old messages that is kept."""
-SUREST = 9.0
-"""Log-odds at which a pair is cut in what it tells."""
+MOST_TOLD = 9.0
+"""Log-odds at which a pair is cut in what it tells a fact."""
 LEAST = 1e-9
-"""Probability of what is on no list, so that none is left without."""
+"""Probability that a node came in by none of the paths listed; it keeps logarithms finite."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,11 @@ class Paths:
     ----------
     ends : int64 array, shape (2, m)
         Positions of the two pairs of each path. The pair (v, j) itself counts as a path whose other pair is
-        certain; that one stands behind all others.
+        certain, and has the position after the last.
     fact : int64 array, shape (m,)
         To which fact each path belongs.
     inside : bool array, shape (f,)
-        Of each fact, whether the ball contains the node.
+        Of each fact, whether the ball contains the node. Facts may be without a path.
     """
 
     ends: Ints
@@ -84,15 +88,19 @@ def reconcile(
         As in `list_paths`.
     """
     known = np.where(np.abs(judged) == CERTAIN, judged, np.where(np.abs(checked) > SOUND, checked, 0.0))
-    barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes, settings.max_entries)
+    edges = np.flatnonzero(known > 0)
+    known[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = 0.0  # they contradict each other
+    barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
     judged, checked = np.where(barred, -CERTAIN, judged), np.where(barred, 0.0, checked)
-    probability = np.clip(probabilities(judged, checked, settings.misfit), expit(-CERTAIN), expit(CERTAIN))
+    probability = probabilities(judged, checked, settings.misfit, IN_REACH)
+    probability = np.clip(probability, expit(-CERTAIN), expit(CERTAIN))
     free = (known == 0) & ~barred
     paths = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
-    return np.asarray(expit(follow(paths, logit(probability), free)))
+    log_odds = follow(paths, logit(probability), free)
+    return np.asarray(expit(np.clip(log_odds, -CERTAIN, CERTAIN)))
 
 
-def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int, most: int) -> Bools:
+def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:
     """Say which pairs cannot be edges given some that are, where balls have radius 2 or more; shape (m,).
 
     Each end of an edge lies in the ball of every centre that the other end is joined to.
@@ -103,8 +111,6 @@ def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int, most: int) -
         Pairs as u * n_nodes + w, u < w.
     ball : int64 array, increasing
         centre * n_nodes + member, without the centres themselves.
-    most : int
-        Members of the balls around known neighbours, summed over all nodes, up to which it is tried at all.
     """
     barred = np.zeros(len(keys), dtype=bool)
     shape = (n_nodes, n_nodes)
@@ -113,7 +119,7 @@ def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int, most: int) -
     ends = unpair(edges, n_nodes)
     ends = np.concatenate([ends, ends[:, ::-1]])
     sizes = np.diff(inside.indptr)[ends[:, 1]]
-    if sizes.sum() > most:
+    if sizes.sum() > MOST_MEMBERS:
         return barred
     ends = ends[sizes > 0]
     joined = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
@@ -142,18 +148,17 @@ def list_paths(keys: Ints, live: Bools, ball: Ints, tells: Bools, n_nodes: int) 
     tells : bool array, shape (n_nodes,)
         Centres with balls of radius 2 all of whose pairs are among `keys`: only they tell how a node came inside.
     """
-    place = np.tile(np.flatnonzero(live), 2)
     low, high = unpair(keys[live], n_nodes).T
-    start, stop = np.concatenate([low, high]), np.concatenate([high, low])
-    order = np.argsort(start, kind="stable")
-    place, start, stop = place[order], start[order], stop[order]
-    ptr = pointer(np.bincount(start, minlength=n_nodes))
+    degrees = np.bincount(low, minlength=n_nodes) + np.bincount(high, minlength=n_nodes)
     is_centre = np.zeros(n_nodes, dtype=bool)
     is_centre[ball // n_nodes] = True
+    if (is_centre[low] * degrees[high] + is_centre[high] * degrees[low]).sum() > MOST:
+        return Paths(np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty(0, dtype=bool))
+    place, start, stop = np.tile(np.flatnonzero(live), 2), np.append(low, high), np.append(high, low)
+    order = np.argsort(start, kind="stable")
+    place, start, stop = place[order], start[order], stop[order]
     direct = np.flatnonzero(is_centre[start])
-    steps = np.diff(ptr)[stop[direct]]
-    if steps.sum() > MOST:
-        direct, steps = direct[:0], steps[:0]
+    steps, ptr = degrees[stop[direct]], pointer(degrees)
     first, second = np.repeat(direct, steps), ranges(ptr[stop[direct]], steps)
     certain = np.full(len(direct), len(keys))
     ends = np.stack([place[np.append(first, direct)], np.append(place[second], certain)])
@@ -175,25 +180,35 @@ def follow(paths: Paths, log_odds: Floats, free: Bools) -> Floats:
     alternatives, and where little is known yet their sum would run away.
     """
     size, m = len(log_odds), len(paths.inside)
-    asked = np.append(free, False)
-    speaks = np.bincount(paths.fact, asked[paths.ends].any(axis=0), m)[paths.fact] > 0
-    ends, fact = paths.ends[:, speaks], paths.fact[speaks]
-    open_, inside = asked[ends], paths.inside[fact]
-    given = np.append(log_odds, SUREST)
-    messages, own = np.zeros(ends.shape), np.zeros(ends.shape)
+    asked, given = np.append(free, False), np.append(log_odds, MOST_TOLD)
+    holds = (~asked & (given > 0))[paths.ends].all(axis=0)
+    says = np.bincount(paths.fact, asked[paths.ends].any(axis=0), m) > 0
+    says &= ~(paths.inside & (np.bincount(paths.fact, holds, m) > 0))  # it is known how the node came in
+    ends, fact = paths.ends[:, says[paths.fact]], paths.fact[says[paths.fact]]
+    open_, inside, pair = asked[ends], paths.inside[fact], ends.ravel()
+    answers, heard = np.zeros(ends.shape), np.zeros(ends.shape)
     raised, lowered = np.zeros(size + 1), np.zeros(size + 1)
     for _ in range(ITERATIONS):
-        # To each fact a pair tells all but what it heard from this fact.
-        this, other = edge = expit(np.minimum((given + raised + lowered)[ends] - own, SUREST))
+        this, other = edge = expit(np.minimum(given[ends] + heard, MOST_TOLD))
         broken = np.log1p(-this * other)
         # The logarithm of the probability that no other path holds.
         rest = np.minimum(np.bincount(fact, broken, m)[fact] - broken, -LEAST)
         partner = edge[::-1]
         brought = np.log1p((partner - 1.0) * np.exp(rest)) - np.log(-np.expm1(rest))
-        said = np.where(open_, np.where(inside, brought, np.log1p(-partner)), 0.0)
-        messages = DAMPING * messages + (1.0 - DAMPING) * said
-        raised = np.zeros(size + 1)
-        np.maximum.at(raised, ends, messages)
-        lowered = np.bincount(ends.ravel(), np.minimum(messages, 0.0).ravel(), size + 1).astype(float)
-        own = np.where(messages >= raised[ends], messages, np.minimum(messages, 0.0))
+        answer = np.where(open_, np.where(inside, brought, np.log1p(-partner)), 0.0)
+        answers = DAMPING * answers + (1.0 - DAMPING) * answer
+        raises, lowers = answers.ravel(), np.minimum(answers, 0.0)
+        lowered = np.bincount(pair, lowers.ravel(), size + 1).astype(float)
+        raised, others = _strongest(pair, raises, size + 1)
+        heard = others.reshape(ends.shape) + lowered[ends] - lowers
     return np.asarray(log_odds + (raised + lowered)[:size])
+
+
+def _strongest(pair: Ints, values: Floats, size: int) -> tuple[Floats, Floats]:
+    """Find the largest value above 0 of each pair, shape (size,), and for each value the largest of the others."""
+    best, second = np.zeros(size), np.zeros(size)
+    np.maximum.at(best, pair, values)
+    is_best = values >= best[pair]
+    np.maximum.at(second, pair[~is_best], values[~is_best])
+    alone = np.bincount(pair, is_best, size) == 1
+    return best, np.where(is_best & alone[pair], second[pair], best[pair])

@@ -129,7 +129,7 @@ def _average(before: Floats, now: Floats, damping: float) -> Floats:
     return damping * before + (1.0 - damping) * now
 
 
-def probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
+def probabilities(judged: Floats, checked: Floats, misfit: float, share: float | None = None) -> Floats:
     """Turn log-odds into probabilities; where no check stands behind them the model itself may be wrong.
 
     Parameters
@@ -137,12 +137,15 @@ def probabilities(judged: Floats, checked: Floats, misfit: float) -> Floats:
     judged, checked : float arrays, shape (m,)
         Log-odds by evidence, ±`CERTAIN` by membership; and by checks, 0 for none.
     misfit : float
-        Share of pairs on which the model is wrong; they get the share of edges among all such pairs.
+        Share of pairs on which the model is wrong.
+    share : float, optional
+        Of edges among those; as among all that no check stands behind unless given.
     """
     probability = expit(np.where(checked == 0, judged, checked))
     open_ = (checked == 0) & (np.abs(judged) != CERTAIN)
     if open_.any():
-        probability[open_] = (1.0 - misfit) * probability[open_] + misfit * probability[open_].mean()
+        share = float(probability[open_].mean()) if share is None else share
+        probability[open_] = (1.0 - misfit) * probability[open_] + misfit * share
     return np.asarray(probability)
 
 
