@@ -1,6 +1,7 @@
 """Paths of two edges: the facts are those of the balls, and messages give the posterior of them."""
 
 import itertools
+import sys
 
 import networkx as nx
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from scipy.special import expit, logit
 
 import lograb
-from lograb.attacks.posterior import PosteriorSettings
+from lograb.attacks.posterior import PosteriorSettings, posterior
 from lograb.attacks.posterior import paths as module
 from lograb.attacks.posterior.paths import Paths, follow, list_paths, out_of_reach, reconcile
+from lograb.attacks.posterior.rounds import CERTAIN
 from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.metrics.edges import edge_keys
 
@@ -161,3 +163,148 @@ def test_where_there_are_more_paths_than_can_be_followed_known_edges_still_bar_p
     assert moved.any()
     assert after[moved] == pytest.approx(expit(-13.8))
     assert after[~moved] == pytest.approx(before[~moved])
+
+
+def around_one_centre(checked=(), judged=(), tells=False, misfit=0.0):
+    """Six nodes; node 0 is a centre, 1 to 3 are in its ball. All pairs are open at -20 but those given."""
+    n = 6
+    pairs = list(itertools.combinations(range(n), 2))
+    keys = np.array([i * n + j for i, j in pairs])
+    given = {"judged": np.full(len(keys), -20.0), "checked": np.zeros(len(keys))}
+    given["judged"][[pairs.index((0, j)) for j in (4, 5)]] = -CERTAIN
+    for name, entries in (("judged", dict(judged)), ("checked", dict(checked))):
+        for pair, value in entries.items():
+            given[name][pairs.index(pair)] = value
+    ball, told = np.array([1, 2, 3]), (np.arange(n) == 0) & tells
+    found = reconcile(keys, given["judged"], given["checked"], ball, told, n, PosteriorSettings(misfit=misfit))
+    return dict(zip(pairs, found.tolist()))
+
+
+def test_a_known_edge_rules_out_what_is_weaker():
+    found = around_one_centre(checked={(0, 1): 9.0, (1, 5): 3.0, (2, 3): -9.0}, judged={(1, 4): 2.0, (1, 2): 2.0})
+    assert found[1, 4] == pytest.approx(expit(-CERTAIN))
+    assert found[1, 5] == pytest.approx(expit(-CERTAIN))
+    assert found[0, 1] == pytest.approx(expit(9.0))
+    assert found[2, 3] == pytest.approx(expit(-9.0))
+    assert found[1, 2] == pytest.approx(expit(2.0))  # 2 is inside
+    assert found[0, 4] == pytest.approx(expit(-CERTAIN))  # as membership says
+
+
+def test_what_is_likely_only_is_weighed():
+    found = around_one_centre(checked={(0, 1): 3.0}, judged={(1, 4): 0.0})
+    assert found[1, 4] == pytest.approx(expit(0.0 + np.log1p(-expit(3.0))), rel=0.02)
+    assert found[0, 1] == pytest.approx(expit(3.0 + np.log(0.5)), rel=0.02)
+
+
+def test_a_known_edge_that_leads_out_of_a_ball_does_not_outweigh_the_one_at_the_centre():
+    found = around_one_centre(checked={(0, 1): 9.0, (1, 4): 9.0})
+    assert found[0, 1] == pytest.approx(expit(9.0))
+    assert found[1, 4] == pytest.approx(expit(-CERTAIN))
+
+
+def test_who_is_inside_was_brought_in():
+    known = {(0, 1): 9.0, (0, 2): -9.0, (2, 3): -9.0}
+    equal = {(0, 3): -3.0, (1, 3): -3.0}
+    found = around_one_centre(checked=known, judged=equal, tells=True)
+    p = expit(-3.0)
+    assert found[0, 3] == pytest.approx(p / (1 - (1 - p) ** 2), rel=0.02)
+    assert found[1, 3] == pytest.approx(found[0, 3], rel=0.02)
+    alone = around_one_centre(checked=known | {(0, 3): -9.0}, judged=equal, tells=True)
+    assert alone[1, 3] == pytest.approx(expit(CERTAIN))  # nobody else is left; and no surer than that
+    silent = around_one_centre(checked=known, judged=equal)
+    assert silent[0, 3] == pytest.approx(p, rel=1e-4)
+
+
+def test_an_open_pair_in_reach_keeps_a_floor():
+    found = around_one_centre(checked={(0, 1): 9.0}, misfit=0.02)
+    assert found[2, 4] == pytest.approx(0.02 * 0.05, rel=0.05)
+    assert found[1, 4] == pytest.approx(expit(-CERTAIN))
+
+
+def test_relabelling_changes_nothing_where_facts_tie():
+    """Two facts raise the same pair equally; each must hear of the other."""
+    ends = np.array([[0, 1, 0, 2], [3, 3, 3, 3]])
+    found = []
+    for shift in (-1e-12, 0.0, 1e-12):
+        log_odds = np.array([-3.0, -2.0, -2.0 + shift])
+        paths = Paths(ends, np.array([0, 0, 1, 1]), np.array([True, True]))
+        found.append(expit(follow(paths, log_odds, np.ones(3, dtype=bool))))
+    assert np.ptp(found, axis=0).max() < 1e-6
+
+
+def test_where_all_is_open_and_facts_are_many_messages_do_not_run_away():
+    n, rng = 40, np.random.default_rng(2)
+    ball, _, instance = balls_of(nx.random_regular_graph(8, n, seed=2), 2, 0.5)
+    keys = np.array([i * n + j for i, j in itertools.combinations(range(n), 2)])
+    true = np.isin(keys, edge_keys(instance.truth.edges, n))
+    judged = np.where(true, 1.0, -1.0) + rng.normal(0, 1.5, len(keys)) + np.log(0.25)
+    tells = np.isin(np.arange(n), ball // n)
+    found = reconcile(keys, judged, np.zeros(len(keys)), ball, tells, n, PosteriorSettings())
+
+    def loss(p):
+        return -np.log(np.where(true, p, 1 - p)).sum()
+
+    assert loss(found) < 1.05 * loss(expit(judged))
+
+
+def asked(monkeypatch, settings=None, **parameters):
+    """What the attack asks of `reconcile`, and the instance."""
+    calls = []
+
+    def record(keys, judged, checked, ball, tells, *rest):
+        calls.append((ball, tells))
+        return reconcile(keys, judged, checked, ball, tells, *rest)
+
+    monkeypatch.setattr(sys.modules["lograb.attacks.posterior.posterior"], "reconcile", record)
+    graph = nx.powerlaw_cluster_graph(80, 2, 0.5, seed=4)
+    instance = lograb.generate(graph, p=0.5, k=16, sigma=0.1, seed=4, **parameters)[0]
+    posterior(instance.observations, np.random.default_rng(0), settings or PosteriorSettings())
+    return calls, instance
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_attack_believes_balls_it_has_read(monkeypatch, d):
+    [(ball, tells)], instance = asked(monkeypatch, d=d)
+    seen = instance.observations
+    assert np.array_equal(ball, ball_keys(seen, seen.centres))
+    large = seen.sizes >= 2
+    assert np.array_equal(np.flatnonzero(tells), np.unique(seen.centres[large]) if d == 2 else [])
+
+
+def test_balls_that_were_not_read_do_not_tell(monkeypatch):
+    instance = asked(monkeypatch, d=2)[1]
+    entries = np.sort(instance.observations.sizes)
+    budget = int((entries * (entries - 1) // 2)[: len(entries) // 2].sum())
+    [(_, tells)], _ = asked(monkeypatch, PosteriorSettings(max_entries=budget), d=2)
+    centres = instance.observations.centres
+    small = instance.observations.sizes <= entries[len(entries) // 2 - 1]
+    assert 0 < tells.sum() < len(centres)
+    assert not tells[centres[~small]].any()
+
+
+@pytest.mark.parametrize("parameters", [{"d": 1}, {"d": 2, "strategy": "cluster"}])
+def test_where_there_are_no_balls_of_radius_2_nothing_is_asked(monkeypatch, parameters):
+    assert asked(monkeypatch, **parameters)[0] == []
+
+
+def test_without_the_membership_channel_nothing_is_asked(monkeypatch):
+    settings = PosteriorSettings(channels=("eigenvalues", "eigenvectors"))
+    assert asked(monkeypatch, settings, d=2)[0] == []
+
+
+def test_balls_make_the_attack_better(monkeypatch):
+    n, graph = 80, nx.powerlaw_cluster_graph(80, 2, 0.5, seed=5)
+    instance = lograb.generate(graph, d=2, p=0.5, k=8, sigma=0.1, seed=5)[0]
+    true = edge_keys(instance.truth.edges, n)
+
+    def loss():
+        found = posterior(instance.observations, np.random.default_rng(0))
+        edge = np.isin(edge_keys(found.judged, n), true)
+        p = np.clip(found.judged_scores, 1e-6, 1 - 1e-6)
+        missed = instance.co_observed.sum() - edge.sum()
+        return -np.log(np.where(edge, p, 1 - p)).sum() + 6.9 * missed
+
+    with_balls = loss()
+    attack = sys.modules["lograb.attacks.posterior.posterior"]
+    monkeypatch.setattr(attack, "reconcile", lambda _, *odds: attack.probabilities(*odds[:2], 0.02))
+    assert with_balls < 0.6 * loss()

@@ -89,7 +89,8 @@ def reconcile(
     """
     known = np.where(np.abs(judged) == CERTAIN, judged, np.where(np.abs(checked) > SOUND, checked, 0.0))
     edges = np.flatnonzero(known > 0)
-    known[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = 0.0  # they contradict each other
+    # Where two known edges lead out of a ball together, the one at its centre is usually right.
+    known[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = 0.0
     barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
     judged, checked = np.where(barred, -CERTAIN, judged), np.where(barred, 0.0, checked)
     probability = probabilities(judged, checked, settings.misfit, IN_REACH)
