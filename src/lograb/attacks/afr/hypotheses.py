@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from lograb.attacks.alignment import procrustes, residuals
 from lograb.parallel import split_map
-from lograb.types import Floats, Ints
+from lograb.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Room(threading.local):
 _room = Room()
 
 
-def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -> tuple[int, Floats]:
-    """Find the first of the samples whose alignment most points agree with, and that alignment.
+def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -> tuple[int, Floats, Bools]:
+    """Find the first of the samples whose alignment most points agree with, that alignment, and who agrees.
 
     Parameters
     ----------
@@ -117,30 +117,37 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
     tolerance : float
         Largest residual of a point that agrees.
     """
-    r = first.shape[1]
+    tried: dict[int, tuple[Floats, Bools]] = {}
+
+    def agreeing(which: Ints) -> Ints:
+        turns = procrustes(second[sample[which]].swapaxes(1, 2) @ first[sample[which]])
+        agree = residuals(first, second, turns) <= tolerance
+        tried.update(zip(which.tolist(), zip(turns, agree)))
+        return np.asarray(np.count_nonzero(agree, axis=1))
+
+    r, everyone = first.shape[1], np.arange(len(sample))
+    few = DECOMPOSED // r**2
     if r == 1:
         best = _best_sign(first[:, 0], second[:, 0], sample, tolerance)
-        return best, _align(first, second, sample[best : best + 1])[0]
-    few = DECOMPOSED // r**2
-    if len(sample) <= few:
-        found = _align(first, second, sample)
-        best = int(np.argmax((residuals(first, second, found) <= tolerance).sum(axis=1)))
-        return best, found[best]
-    low, high = bracket(first, second, sample, tolerance, LEVELS[0])
-    levels, turns = iter(LEVELS[1:]), dict[int, Floats]()
-    open_ = contenders(low, high)
-    while len(open_):
-        # What the most promising ones reach, the others must exceed.
-        tried = open_ if len(open_) <= few // 4 else open_[np.argsort(-(low + high)[open_], kind="stable")[:2]]
-        found = _align(first, second, sample[tried])
-        turns.update(zip(tried.tolist(), found))
-        low[tried] = high[tried] = (residuals(first, second, found) <= tolerance).sum(axis=1)
-        open_ = contenders(low, high)
-        if len(open_) > few and (level := next(levels, None)):
-            low[open_], high[open_] = bracket(first, second, sample[open_], tolerance, level)
+    elif len(sample) <= few:
+        best = int(np.argmax(agreeing(everyone)))
+    else:
+        low, high = bracket(first, second, sample, tolerance, LEVELS[0])
+        levels = iter(LEVELS[1:])
+        while len(open_ := contenders(low, high)):
+            if len(open_) <= few // 4:
+                low[open_] = agreeing(open_)
+                break
+            # What the most promising ones reach, the others must exceed.
+            promising = open_[np.argsort(-(low + high)[open_], kind="stable")[:2]]
+            low[promising] = high[promising] = agreeing(promising)
             open_ = contenders(low, high)
-    best = int(np.argmax(low))
-    return best, turns[best] if best in turns else _align(first, second, sample[best : best + 1])[0]
+            if len(open_) > few and (level := next(levels, None)):
+                low[open_], high[open_] = bracket(first, second, sample[open_], tolerance, level)
+        best = int(np.argmax(low))
+    if best not in tried:
+        agreeing(everyone[best : best + 1])
+    return best, *tried[best]
 
 
 def _best_sign(first: Floats, second: Floats, sample: Ints, tolerance: float) -> int:
@@ -249,8 +256,3 @@ def _half_residuals(a: Floats, images: Floats, squares: Floats, slack: float) ->
     width = np.sqrt(rest[0] * rest[1])
     width += 0.01 * slack * half
     return middle, width
-
-
-def _align(first: Floats, second: Floats, sample: Ints) -> Floats:
-    """Decompose the cross products of some samples, shape (n, r, r)."""
-    return procrustes(second[sample].swapaxes(1, 2) @ first[sample])

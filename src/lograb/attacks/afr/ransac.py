@@ -62,12 +62,11 @@ def ransac_align(
         return align(first, second, tolerance)
     sample = np.argpartition(rng.random((iterations, m)), size - 1, axis=1)[:, :size]
     sample = _without_repetitions(sample, m)
-    _, turn = best_sample(first, second, sample, tolerance)
-    inliers = residuals(first, second, turn) <= tolerance
+    _, turn, inliers = best_sample(first, second, sample, tolerance)
     if inliers.any():
         refined = procrustes((second[inliers].T @ first[inliers])[None])[0]
         again = residuals(first, second, refined) <= tolerance
-        if again.sum() >= inliers.sum():
+        if np.count_nonzero(again) >= np.count_nonzero(inliers):
             turn, inliers = refined, again
     return Alignment(turn, inliers, iterations)
 
