@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from lograb.cli.listing import CATALOGS
+from lograb.attacks import ATTACKS
+from lograb.cli.listing import CATALOGS, show_catalogs
 
 REQUIRED = {"source", "n_nodes", "n_edges", "n_patches", "strategy", "d", "p", "k", "sigma", "gauge", "seed",
             "patch_sizes", "complete_share", "co_observed_edges", "sha256"}  # fmt: skip
@@ -226,3 +227,35 @@ def test_bad_answers(tmp_path, text):
     done = lograb("evaluate", path, tmp_path / "bad.csv")
     assert done.returncode == 2
     assert "line 1" in done.stderr
+
+
+def test_an_answer_replaces_earlier_answers_only(tmp_path):
+    path, mine = tmp_path / "x.lograb", tmp_path / "friends.csv"
+    ok("generate", "karate", "-o", path, "-d", 1, "-p", 0.6)
+    for name in ("guess.csv", "guess.npz"):
+        for _ in range(2):
+            assert name in ok("attack", path, "--method", "membership", "-o", tmp_path / name).stderr
+    mine.write_text("a,b\nb,c\n")
+    (tmp_path / "other.npz").write_bytes(b"not ours")
+    for name in ("friends.csv", "other.npz"):
+        done = lograb("attack", path, "--method", "membership", "-o", tmp_path / name)
+        assert done.returncode == 2
+        assert "is not an earlier answer" in done.stderr
+    assert mine.read_text() == "a,b\nb,c\n"
+
+
+def test_who_cannot_read_any_patch_says_so(tmp_path):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path, "-d", 2, "-k", 34, "--gauge", "rotation", "--sigma", 0.05)
+    assert "no probabilities" in ok("attack", path, "--method", "posterior").stderr
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_names_of_attacks_are_never_cut(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show_catalogs("attacks", json=False)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ATTACKS)
+    assert "scenario" in printed
+    assert "\x1b[1m" in printed  # as in a terminal

@@ -40,12 +40,15 @@ def attack_instance(
     answers, told = attack_graphs(instance, method, seed, settings, features)
     if output is not None:
         write_answers(output, instance, answers)
+        notice(f"the answer is in '{output}'")
     result: dict[str, Any] = {"method": method, "seed": seed, "features": features, **told,
                               "claimed": sum(len(answer.edges) for answer in answers)}  # fmt: skip
     if instance.has_truth:
         result |= average(instance, answers) | bounds(instance, seed)
     else:
         notice("the file has no truth: nothing is scored")
+    if result["diagnostics"] and result["diagnostics"].get("rule") == "co-occurrence" and method == "posterior":
+        notice("no patch could be read: the answer rests on membership alone, and its scores are no probabilities")
     show_scores(f"{method} on {path}", result, json)
 
 
@@ -63,11 +66,13 @@ def show_scores(title: str, result: dict[str, Any], json: bool) -> None:
         print_json(result)
         return
     flat = {f"F1, {scope}": value for scope, value in result.get("f1", {}).items()}
+    flat |= {key: result[key] for key in ("floor", "ceiling", "precision", "recall") if key in result}
     flat |= {key: value for key, value in result.items() if key not in ("f1", "method", "answer", "diagnostics")}
     flat |= result["diagnostics"] or {}
     if flat.get("cut") is not None:
         flat["cut"] = repr(flat["cut"])  # as a threshold, a rounded one would claim other pairs
-    print_table(title, ("what", "value"), [(k, _cell(v)) for k, v in flat.items() if v is not None], fold="value")
+    rows = [(key, _cell(value)) for key, value in flat.items() if value is not None]
+    print_table(title, ("what", "value"), rows, fold=("value",))
 
 
 def _cell(value: Any) -> str:
@@ -95,7 +100,7 @@ def certify_instance(path: Path, json: bool) -> None:
         for s in result["statements"]
     ]
     columns = ("statement", "needs truth", "holds", "says")
-    print_table(f"{path}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold="says")
+    print_table(f"{path}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold=("says",))
     guaranteed = result["guaranteed"]
     print(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches. "
           "The others are not safe: attacks may well recover them.")  # fmt: skip

@@ -78,7 +78,7 @@ def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
         "notices": "; ".join(summary["notices"]),
     }  # fmt: skip
     rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, "")]
-    print_table(str(path), ("what", "value"), rows, fold="value")
+    print_table(str(path), ("what", "value"), rows, fold=("value",))
 
 
 def _text(value: Any) -> str:

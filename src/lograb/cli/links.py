@@ -54,4 +54,4 @@ def show_links(title: str, result: dict[str, Any]) -> None:
         ("repeats", str(result["repeats"])),
         ("seconds", f"{result['seconds']:.1f}"),
     ]
-    print_table(title, ("what", "value"), rows, fold="value")
+    print_table(title, ("what", "value"), rows, fold=("value",))

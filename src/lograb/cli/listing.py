@@ -75,8 +75,12 @@ CATALOGS: dict[str, Callable[[], Rows]] = {
     "links": _links,
 }
 # Too much for a table; JSON has them.
-LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"}, "attacks": {"settings"},
+LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"},
+            "attacks": {"settings", "optional", "trivial"},
             "models": {"settings", "training"}, "links": {"settings"}}
+
+FOLDED = {"licence", "channels", "optional", "scenario", "cost", "description"}
+"""Columns that may break lines; names never do."""
 
 
 def show_catalogs(kind: str | None, json: bool) -> None:
@@ -90,7 +94,7 @@ def show_catalogs(kind: str | None, json: bool) -> None:
     for name, rows in chosen.items():
         columns = [c for c in rows[0] if c not in LEFT_OUT.get(name, ())]
         titles = [column.removeprefix("n_") for column in columns]
-        fold = next(c for c in ("licence", "scenario", "description") if c in columns)
+        fold = FOLDED & set(columns)
         numeric = [t for t, c in zip(titles, columns) if c.startswith("n_")]
         print_table(name, titles, [[_cell(row[c]) for c in columns] for row in rows], numeric, fold)
 

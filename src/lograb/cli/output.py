@@ -29,16 +29,20 @@ def _finite(content: Any) -> Any:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: Iterable[str] = (), fold: str = ""
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numeric: Iterable[str] = (),
+    fold: Iterable[str] = (),
 ) -> None:
-    """Print a table; `numeric` names the columns that align right, `fold` the one that may break lines."""
-    numeric = set(numeric)
+    """Print a table; `numeric` names the columns that align right, `fold` those that may break lines."""
+    numeric, fold = set(numeric), set(fold)
     style: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
     table = Table(title=title, title_justify="left", title_style="bold", **style)
     for column in columns:
         justify: Literal["right", "left"] = "right" if column in numeric else "left"
-        breaks = column == fold
-        table.add_column(column, justify=justify, no_wrap=not breaks, overflow="fold", min_width=9 * breaks)
+        breaks = column in fold
+        table.add_column(column, justify=justify, no_wrap=not breaks, overflow="fold", min_width=13 * breaks)
     for row in rows:
         table.add_row(*row)
     # In a pipe there is no window to fit into: never cut a cell.
