@@ -117,36 +117,33 @@ def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -
     tolerance : float
         Largest residual of a point that agrees.
     """
-    tried: dict[int, tuple[Floats, Bools]] = {}
-
-    def agreeing(which: Ints) -> Ints:
-        turns = procrustes(second[sample[which]].swapaxes(1, 2) @ first[sample[which]])
-        agree = residuals(first, second, turns) <= tolerance
-        tried.update(zip(which.tolist(), zip(turns, agree)))
-        return np.asarray(np.count_nonzero(agree, axis=1))
-
-    r, everyone = first.shape[1], np.arange(len(sample))
+    r = first.shape[1]
     few = DECOMPOSED // r**2
+    tried: dict[int, tuple[Floats, Bools]] = {}
     if r == 1:
         best = _best_sign(first[:, 0], second[:, 0], sample, tolerance)
     elif len(sample) <= few:
-        best = int(np.argmax(agreeing(everyone)))
+        turns, agree = _align(first, second, sample, tolerance)
+        best = int(np.argmax(np.count_nonzero(agree, axis=1)))
+        tried[best] = turns[best], agree[best]
     else:
         low, high = bracket(first, second, sample, tolerance, LEVELS[0])
         levels = iter(LEVELS[1:])
         while len(open_ := contenders(low, high)):
-            if len(open_) <= few // 4:
-                low[open_] = agreeing(open_)
-                break
             # What the most promising ones reach, the others must exceed.
-            promising = open_[np.argsort(-(low + high)[open_], kind="stable")[:2]]
-            low[promising] = high[promising] = agreeing(promising)
+            chosen = open_
+            if len(open_) > few // 4:
+                chosen = open_[np.argsort(-(low + high)[open_], kind="stable")[:2]]
+            turns, agree = _align(first, second, sample[chosen], tolerance)
+            tried.update(zip(chosen.tolist(), zip(turns, agree)))
+            low[chosen] = high[chosen] = np.count_nonzero(agree, axis=1)
             open_ = contenders(low, high)
             if len(open_) > few and (level := next(levels, None)):
                 low[open_], high[open_] = bracket(first, second, sample[open_], tolerance, level)
         best = int(np.argmax(low))
     if best not in tried:
-        agreeing(everyone[best : best + 1])
+        turns, agree = _align(first, second, sample[best : best + 1], tolerance)
+        tried[best] = turns[0], agree[0]
     return best, *tried[best]
 
 
@@ -256,3 +253,9 @@ def _half_residuals(a: Floats, images: Floats, squares: Floats, slack: float) ->
     width = np.sqrt(rest[0] * rest[1])
     width += 0.01 * slack * half
     return middle, width
+
+
+def _align(first: Floats, second: Floats, sample: Ints, tolerance: float) -> tuple[Floats, Bools]:
+    """Decompose the cross products of some samples: turns, shape (n, r, r), and who agrees, shape (n, m)."""
+    turns = procrustes(second[sample].swapaxes(1, 2) @ first[sample])
+    return turns, residuals(first, second, turns) <= tolerance
