@@ -76,7 +76,7 @@ class Level:
 LEVELS = (Level(0.06, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-7))
 AT_ONCE = 1 << 20
 """Entries of one stack of matrices; about eight stacks are kept, 32 MB in single precision."""
-WORTH = 1 << 18
+WORTH = 1 << 22
 """Samples times r³ for which a thread pays its start."""
 SMALL = 8
 """Dimensions up to which a transposed factor is better copied."""
