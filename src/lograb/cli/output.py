@@ -52,4 +52,4 @@ def print_table(
 
 def notice(text: str) -> None:
     """Tell the user something about their input or output, on stderr."""
-    stderr.print(f"note: {text}", style="yellow", markup=False)
+    stderr.print(f"note: {text}", style="yellow", markup=False, soft_wrap=True)
