@@ -93,7 +93,7 @@ def test_edge_lists_read_back(content, delimiter, header, newline, bom, extra, r
     assert named_edges(graph) == simple(pairs)
     assert named_nodes(graph) == {name for pair in pairs for name in pair} | set(alone)
     check_notices(graph, pairs, None)
-    assert any("header" in notice for notice in graph.notices) == bool(header)
+    assert any("read as a header" in notice for notice in graph.notices) == bool(header)
     assert any("columns" in notice for notice in graph.notices) == bool(extra)
 
 
@@ -435,6 +435,8 @@ def test_a_first_line_whose_names_occur_nowhere_else_is_pointed_out(tmp_path: Pa
     assert read_graph(path, header=True).n_nodes == 3
     path.write_text("ann,eve\nann,bob\nbob,eve\n")
     assert not read_graph(path).notices
+    path.write_text("ann,ann\nbob,eve\neve,joe\n")  # a loop is no header
+    assert not any("read as an edge" in notice for notice in read_graph(path).notices)
 
 
 def test_an_edge_that_looks_like_a_header_is_kept(tmp_path: Path) -> None:

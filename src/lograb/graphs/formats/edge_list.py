@@ -191,9 +191,11 @@ def _starts_with_header(table: _Table) -> bool:
 
 
 def _stands_alone(table: _Table) -> bool:
-    """Whether the first of several lines names two nodes, not numbers, that no other line has."""
+    """Whether the first of several lines names two different nodes, not numbers, that no other line has."""
     first = {table.first[0], table.second[0]}
-    if None in first or len(table.first) < 3 or any(is_whole_number(name) for name in first if name is not None):
+    if None in first or len(first) < 2 or len(table.first) < 3:
+        return False
+    if any(is_whole_number(name) for name in first if name is not None):
         return False
     return first.isdisjoint(islice(table.names, 2, None))
 
