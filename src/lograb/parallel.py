@@ -40,7 +40,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _helpers() -> ThreadPoolExecutor:
-    """Keep threads, because starting one takes longer than what `split_map` is for."""
+    """Keep threads: starting one takes a good part of a millisecond."""
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "lograb-helper")
 
 
@@ -74,7 +74,7 @@ def ordered_map(
 def split_map(function: Callable[[slice], None], n: int, parts: int) -> None:
     """Call a function on consecutive slices of range(n), the first in this thread, the others in kept ones.
 
-    For work of less than a millisecond. There are as many slices as parts, but no more than cores. The function
+    For work of milliseconds. There are as many slices as parts, but no more than cores. The function
     must not call this one, and the caller sees to `one_blas_thread` where products are large.
     """
     parts = min(parts, n, n_cores()) if parts > 1 else 1

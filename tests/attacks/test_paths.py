@@ -181,7 +181,9 @@ def around_one_centre(checked=(), judged=(), tells=False, misfit=0.0):
 
 
 def test_a_known_edge_rules_out_what_is_weaker():
-    found = around_one_centre(checked={(0, 1): 9.0, (1, 5): 3.0, (2, 3): -9.0}, judged={(1, 4): 2.0, (1, 2): 2.0})
+    checked = {(0, 1): 9.0, (0, 2): 9.0, (1, 5): 3.0, (2, 3): -9.0, (2, 5): -9.0}
+    found = around_one_centre(checked=checked, judged={(1, 4): 2.0, (1, 2): 2.0})
+    assert found[2, 5] == pytest.approx(expit(-9.0))  # known, and stays as it is
     assert found[1, 4] == pytest.approx(expit(-CERTAIN))
     assert found[1, 5] == pytest.approx(expit(-CERTAIN))
     assert found[0, 1] == pytest.approx(expit(9.0))
@@ -210,7 +212,12 @@ def test_who_is_inside_was_brought_in():
     assert found[0, 3] == pytest.approx(p / (1 - (1 - p) ** 2), rel=0.02)
     assert found[1, 3] == pytest.approx(found[0, 3], rel=0.02)
     alone = around_one_centre(checked=known | {(0, 3): -9.0}, judged=equal, tells=True)
-    assert alone[1, 3] == pytest.approx(expit(CERTAIN))  # nobody else is left; and no surer than that
+    assert 1 - alone[1, 3] == pytest.approx(expit(-CERTAIN), rel=1e-3)  # nobody else is left
+    verdict = around_one_centre(checked=known | {(0, 3): -9.0}, judged=equal | {(1, 3): -CERTAIN}, tells=True)
+    assert verdict[1, 3] == pytest.approx(expit(-CERTAIN))  # what membership decides no fact overrules
+    rival = around_one_centre(checked={(0, 1): 9.0, (0, 2): 9.0, (2, 3): -5.5, (0, 3): -9.0},
+                              judged={(1, 3): -5.5}, tells=True)  # fmt: skip
+    assert 0.3 < rival[1, 3] < 0.7  # a known pair that is not impossible may have done it too
     silent = around_one_centre(checked=known, judged=equal)
     assert silent[0, 3] == pytest.approx(p, rel=1e-4)
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from lograb.attacks import ATTACKS
@@ -236,12 +237,19 @@ def test_an_answer_replaces_earlier_answers_only(tmp_path):
         for _ in range(2):
             assert name in ok("attack", path, "--method", "membership", "-o", tmp_path / name).stderr
     mine.write_text("a,b\nb,c\n")
+    (tmp_path / "blank.csv").write_text("\na,b\n")
     (tmp_path / "other.npz").write_bytes(b"not ours")
-    for name in ("friends.csv", "other.npz"):
+    np.savez(tmp_path / "graph.npz", edges=[[0, 1]])
+    for name in ("friends.csv", "blank.csv", "other.npz", "graph.npz"):
         done = lograb("attack", path, "--method", "membership", "-o", tmp_path / name)
         assert done.returncode == 2
         assert "is not an earlier answer" in done.stderr
     assert mine.read_text() == "a,b\nb,c\n"
+    (tmp_path / "empty.csv").touch()
+    ok("attack", path, "--method", "membership", "-o", tmp_path / "empty.csv")
+    done = lograb("evaluate", path, tmp_path / "guess.csv", "--threshold", "nan")
+    assert done.returncode == 2
+    assert "finite" in done.stderr
 
 
 def test_who_cannot_read_any_patch_says_so(tmp_path):
@@ -259,3 +267,11 @@ def test_names_of_attacks_are_never_cut(monkeypatch, capsys, width):
     assert all(name in printed for name in ATTACKS)
     assert "scenario" in printed
     assert "\x1b[1m" in printed  # as in a terminal
+
+
+def test_the_demo_replaces_earlier_reports_only(tmp_path):
+    (tmp_path / "notes.md").write_text("mine")
+    done = lograb("demo", "-o", tmp_path / "notes.md")
+    assert done.returncode == 2
+    assert "is not an earlier report" in done.stderr
+    assert (tmp_path / "notes.md").read_text() == "mine"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import math
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,15 @@ def attack_instance(
         result |= average(instance, answers) | bounds(instance, seed)
     else:
         notice("the file has no truth: nothing is scored")
-    if result["diagnostics"] and result["diagnostics"].get("rule") == "co-occurrence" and method == "posterior":
-        notice("no patch could be read: the answer rests on membership alone, and its scores are no probabilities")
+    if method == "posterior" and "co-occurrence" in (result["diagnostics"].get("rule") or ()):
+        notice("no embedding was read, only who shares patches with whom: the scores are no probabilities")
     show_scores(f"{method} on {path}", result, json)
 
 
 def evaluate_answer(path: Path, answer: Path, threshold: float | None, json: bool) -> None:
     """Score an answer from a file."""
+    if threshold is not None and not math.isfinite(threshold):
+        raise LograbError(f"the threshold must be a finite number, got {threshold}")
     instance = pipeline.load(path)
     scores = average(instance, read_answers(answer, instance, threshold)) | bounds(instance)
     result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **scores}

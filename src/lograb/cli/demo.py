@@ -9,6 +9,7 @@ from typing import Any
 from lograb import pipeline
 from lograb.attacks import ATTACKS
 from lograb.cli.output import print_json, print_table, stderr
+from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.report import write_comparison
 from lograb.tasks import compare
@@ -23,6 +24,8 @@ WITHOUT = "Tasks 2 and 3 and the neural attacks are left out: they need the extr
 
 def run_demo(output: Path, json: bool) -> None:
     """Generate an instance, run every attack and the other two tasks, print tables and write a report."""
+    if output.is_file() and output.read_bytes()[:15].lower() not in (b"", b"<!doctype html>"):
+        raise LograbError(f"'{output}' exists and is not an earlier report: choose another name or remove it")
     learns = all(find_spec(name) is not None for name in ("torch", "torch_geometric"))
     stderr.print("A built-in citation graph is cut into patches, each shared as a noisy spectrum.")
     instance = pipeline.generate(SOURCE, **PARAMETERS)

@@ -40,22 +40,20 @@ def check_answer_name(path: Path, instance: Path) -> None:
     """Refuse to write an answer under the name of an instance, or over a file that is no earlier answer."""
     if path.suffix.lower() == ".lograb" or (path.exists() and path.samefile(instance)):
         raise LograbError(f"'{path}' is the name of an instance: write the answer to an .npz or a .csv file")
-    if path.exists() and not _is_answer(path):
+    if path.is_file() and path.stat().st_size and not _is_answer(path):
         raise LograbError(f"'{path}' exists and is not an earlier answer: choose another name or remove it")
 
 
 def _is_answer(path: Path) -> bool:
-    """Say whether a file looks like one of ours; an empty one does no harm."""
-    if not path.is_file():
+    """Say whether a file looks like one that `write_answers` wrote."""
+    try:
+        if path.suffix.lower() == ".npz":
+            with zipfile.ZipFile(path) as arrays:
+                return all(re.fullmatch(rf"\d+/({'|'.join(PARTS)})\.npy", name) for name in arrays.namelist())
+        with path.open("rb") as file:
+            return file.readline(100).strip() in (b"u,v,score,claimed", b"graph,u,v,score,claimed")
+    except (OSError, zipfile.BadZipFile):
         return False
-    if path.suffix.lower() == ".npz":
-        try:
-            with np.load(path) as arrays:
-                return all(re.fullmatch(rf"\d+/({'|'.join(PARTS)})", name) for name in arrays)
-        except (OSError, ValueError, zipfile.BadZipFile):
-            return False
-    with path.open("rb") as file:
-        return file.readline(100).strip() in (b"", b"u,v,score,claimed", b"graph,u,v,score,claimed")
 
 
 def write_answers(path: Path, instance: Instance, answers: Sequence[Reconstruction]) -> None:

@@ -21,7 +21,8 @@ class PosteriorSettings(BaseModel):
     damping : share of the old that is kept in each iteration, of evidence and of probabilities, and of log-odds
         when patches are judged again.
     checks : how often patches are checked against their eigenvalues, and those that fail judged again.
-    misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs.
+    misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs,
+        or 0.05 where balls of radius 2 or more have ruled out most of them.
     max_entries : pairs in patches that are looked at, counted once per patch, smallest patches first. Patches
         beyond it contribute their membership only.
     """
