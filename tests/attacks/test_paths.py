@@ -104,7 +104,8 @@ def two_facts(inside):
     """One fact about paths 0-1, 2-3 and the pair 4 alone, another about paths 4-5 and 6-7."""
     paths = Paths(np.array([[0, 2, 4, 4, 6], [1, 3, 8, 5, 7]]), np.array([0, 0, 0, 1, 1]), np.array(inside))
     log_odds = np.random.default_rng(1).normal(-0.5, 1.0, 8)
-    return log_odds, expit(follow(paths, log_odds, np.ones(8, dtype=bool))), exact(paths, log_odds)
+    found = follow(paths, log_odds, np.ones(8, dtype=bool), np.zeros(8, dtype=bool))
+    return log_odds, expit(found), exact(paths, log_odds)
 
 
 @pytest.mark.parametrize("inside", [(True, False), (False, True), (False, False)])
@@ -123,8 +124,9 @@ def test_of_two_facts_that_raise_a_pair_the_stronger_counts():
 def test_pairs_that_are_known_stay_as_they_are():
     paths = Paths(np.array([[0], [1]]), np.array([0]), np.array([False]))
     log_odds = np.array([8.0, 0.0])
-    assert follow(paths, log_odds, np.array([False, True])) == pytest.approx([8.0, -8.0], abs=1e-2)
-    assert (follow(paths, log_odds, np.array([False, False])) == log_odds).all()
+    none = np.array([False, False])
+    assert follow(paths, log_odds, np.array([False, True]), none) == pytest.approx([8.0, -8.0], abs=1e-2)
+    assert (follow(paths, log_odds, none, none) == log_odds).all()
 
 
 def reconciled(d):
@@ -137,7 +139,7 @@ def reconciled(d):
     judged = np.full(len(keys), logit(0.02))
     told = np.zeros(n, dtype=bool)
     told[sorted(centres)] = d == 2
-    after = reconcile(keys, judged, checked, ball, told, n, PosteriorSettings(misfit=0))
+    after, _ = reconcile(keys, judged, checked, ball, told, n, PosteriorSettings(misfit=0))
     return np.where(checked > 0, expit(9.0), 0.02), after, checked > 0, true
 
 
@@ -176,7 +178,7 @@ def around_one_centre(checked=(), judged=(), tells=False, misfit=0.0):
         for pair, value in entries.items():
             given[name][pairs.index(pair)] = value
     ball, told = np.array([1, 2, 3]), (np.arange(n) == 0) & tells
-    found = reconcile(keys, given["judged"], given["checked"], ball, told, n, PosteriorSettings(misfit=misfit))
+    found, known = reconcile(keys, given["judged"], given["checked"], ball, told, n, PosteriorSettings(misfit=misfit))
     return dict(zip(pairs, found.tolist()))
 
 
@@ -235,7 +237,7 @@ def test_relabelling_changes_nothing_where_facts_tie():
     for shift in (-1e-12, 0.0, 1e-12):
         log_odds = np.array([-3.0, -2.0, -2.0 + shift])
         paths = Paths(ends, np.array([0, 0, 1, 1]), np.array([True, True]))
-        found.append(expit(follow(paths, log_odds, np.ones(3, dtype=bool))))
+        found.append(expit(follow(paths, log_odds, np.ones(3, dtype=bool), np.zeros(3, dtype=bool))))
     assert np.ptp(found, axis=0).max() < 1e-6
 
 
@@ -246,7 +248,7 @@ def test_where_all_is_open_and_facts_are_many_messages_do_not_run_away():
     true = np.isin(keys, edge_keys(instance.truth.edges, n))
     judged = np.where(true, 1.0, -1.0) + rng.normal(0, 1.5, len(keys)) + np.log(0.25)
     tells = np.isin(np.arange(n), ball // n)
-    found = reconcile(keys, judged, np.zeros(len(keys)), ball, tells, n, PosteriorSettings())
+    found, _ = reconcile(keys, judged, np.zeros(len(keys)), ball, tells, n, PosteriorSettings())
 
     def loss(p):
         return -np.log(np.where(true, p, 1 - p)).sum()
@@ -313,5 +315,9 @@ def test_balls_make_the_attack_better(monkeypatch):
 
     with_balls = loss()
     attack = sys.modules["lograb.attacks.posterior.posterior"]
-    monkeypatch.setattr(attack, "reconcile", lambda _, *odds: attack.probabilities(*odds[:2], 0.02))
+
+    def without(keys, judged, checked, *_):
+        return attack.probabilities(judged, checked, 0.02), np.ones(len(keys))
+
+    monkeypatch.setattr(attack, "reconcile", without)
     assert with_balls < 0.6 * loss()

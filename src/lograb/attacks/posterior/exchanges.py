@@ -37,9 +37,13 @@ def swaps(patch: Patch, state: State) -> Floats:
     square = 2.0 * _squared_distances(seen)
     # Within an eigenspace any basis does: its share does not count.
     starts = np.flatnonzero(np.append(True, patch.mu[:-1] - patch.mu[1:] > SAME))
-    for first, last in zip(starts, np.append(starts[1:], len(patch.mu))):
+    lasts = np.append(starts[1:], len(patch.mu))
+    simple = (lasts - starts == 1) & ((~apart[:, starts]).sum(axis=0) == 1)
+    for first, last in zip(starts[~simple], lasts[~simple]):
         inside = ~apart[:, first]
         square -= _squared_distances(state.basis[:, inside]) * _squared_distances(seen[:, first:last])
+    alone = starts[simple]
+    square -= _products(state.basis[:, np.argmin(apart[:, alone], axis=0)], seen[:, alone])
     loss = (square - 2.0 * linear) / (2.0 * variance)
     degrees = graph.sum(axis=1)
     differing = degrees[:, None] + degrees[None, :] - 2.0 * graph @ graph - 2.0 * graph
@@ -54,6 +58,14 @@ def _squared_distances(rows: Floats) -> Floats:
     return np.asarray(squares[:, None] + squares[None, :] - 2.0 * rows @ rows.T)
 
 
+def _products(x: Floats, y: Floats) -> Floats:
+    """Σ_a (x_ia - x_ja)² (y_ia - y_ja)² for all rows i, j, shape (q, q)."""
+    squares, mixed = (x**2, y**2), x * y
+    own = (squares[0] * squares[1]).sum(axis=1)
+    one_sided = squares[0] @ squares[1].T - 2.0 * (squares[0] * y) @ y.T - 2.0 * (squares[1] * x) @ x.T
+    return np.asarray(own[:, None] + own[None, :] + one_sided + one_sided.T + 4.0 * mixed @ mixed.T)
+
+
 def plausible(patch: Patch, state: State) -> bool:
     """Test whether the eigenvectors of a graph fit the embedding: outside its eigenspaces there is only noise."""
     apart = np.abs(state.values[:, None] - patch.mu) > SAME
@@ -62,7 +74,7 @@ def plausible(patch: Patch, state: State) -> bool:
     return bool(found < expected + DEVIATIONS * np.sqrt(2.0 * expected) + DEVIATIONS)
 
 
-def _visible(patch: Patch, state: State) -> Bools:
+def visible(patch: Patch, state: State) -> Bools:
     """Pairs whose flip changes a published eigenvalue, shape (q, q).
 
     To first order μ_a changes by 2 x_i x_j - μ_a (x_i² + x_j²) with x = u_a / √d. That is 0 for all pairs inside a
@@ -115,4 +127,4 @@ def judge(patch: Patch, graph: Floats) -> tuple[Floats, Floats] | None:
             odds[low, high] += np.exp(-loss[i, j])
             odds[high, low] = odds[low, high]
         met.add(flipped)
-    return graph, np.where(_visible(patch, state), np.where(graph > 0, -np.log(odds), np.log(odds)), 0.0)
+    return graph, np.where(visible(patch, state), np.where(graph > 0, -np.log(odds), np.log(odds)), 0.0)

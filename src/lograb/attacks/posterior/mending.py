@@ -14,16 +14,22 @@ goal, and exact near it. It flips one or two pairs at a time, chosen by the firs
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from lograb.attacks.posterior.graphs import EXACT, SAME, Patch, State, passes, spectral_error, state_of
-from lograb.types import Floats
+from lograb.types import Floats, Ints
 
 STEPS = 24
 MAX_DESCENT = 100
 """Members of the largest patch in which more than two wrong pairs are looked for."""
 CANDIDATES = (60, 300)
 """Least certain pairs that are tried as one of two wrong ones, and that may be flipped in a step downhill."""
+IN_TWOS = 12
+"""Least certain pairs of which two at a time are tried."""
+MAX_IN_TWOS = 200
+"""Members of the largest patch in which that is done."""
 USUAL_SIZE = 60
 """Members of a patch up to which all of them are tried."""
 FEW = 4
@@ -152,36 +158,62 @@ def _fewer(tries: int, size: int) -> int:
     return int(tries * min(1.0, (USUAL_SIZE / size) ** 2)) + 1
 
 
-def _two_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
-    """Find the graph if two pairs are wrong, one of them among the least certain; the other may be any."""
+def _with_others(patch: Patch, state: State, sets: list[Ints]) -> Floats | None:
+    """Find the graph if a set of pairs is wrong, and one more, which may be any.
+
+    Parameters
+    ----------
+    sets : list of int64 arrays
+        Sets of pairs, as positions i * q + j, each tried in turn.
+    """
     mu, inverse = _resolvents(patch, state, FEW)
-    if not len(mu):
-        return None
-    upper = np.triu_indices(len(state.graph), k=1)
-    first = np.argsort(certainty, kind="stable")[: _fewer(CANDIDATES[0], len(state.graph))]
-    first = first[(state.graph.sum(axis=1) > 0)[np.stack(upper)[:, first]].all(axis=0)]
-    best: tuple[float, int, int] = (SMALL, 0, 0)
-    for place in first.tolist():
-        i, j = upper[0][place], upper[1][place]
-        sign = 1.0 - 2.0 * state.graph[i, j]
-        # Woodbury: the inverse after the first flip.
-        columns = inverse[:, :, [i, j]]
-        block = sign * (np.array([[0.0, 1.0], [1.0, 0.0]]) - mu[:, None, None] * np.eye(2))
-        core = np.linalg.solve((1.0 + RIDGE) * np.eye(2) + block @ columns[:, [i, j]], block)
-        after = inverse - columns @ core @ columns.swapaxes(1, 2)
+    q = len(state.graph)
+    best: tuple[float, Floats] | None = None
+    for pairs in sets if len(mu) else []:
+        i, j = pairs // q, pairs % q
         flipped = state.graph.copy()
         flipped[i, j] = flipped[j, i] = 1.0 - flipped[i, j]
-        factors = _worst_factors(mu, after, flipped)
+        nodes, place = np.unique(np.concatenate([i, j]), return_inverse=True)
+        if (state.graph[nodes].sum(axis=1) == 0).any() or (flipped[nodes].sum(axis=1) == 0).any():
+            continue
+        # Woodbury: the inverse after the first flips.
+        block = np.zeros((len(mu), len(nodes), len(nodes)))
+        for one, other, sign in zip(place[: len(i)], place[len(i) :], 1.0 - 2.0 * state.graph[i, j]):
+            block[:, [one, other], [other, one]] += sign
+            block[:, [one, other], [one, other]] -= sign * mu[:, None]
+        columns = inverse[:, :, nodes]
+        core = np.linalg.solve((1.0 + RIDGE) * np.eye(len(nodes)) + block @ columns[:, nodes], block)
+        factors = _worst_factors(mu, inverse - columns @ core @ columns.swapaxes(1, 2), flipped)
         factors[i, j] = factors[j, i] = np.inf
         at = int(np.argmin(factors))
-        if factors.flat[at] < best[0]:
-            best = (float(factors.flat[at]), place, at)
-    if best[0] >= SMALL:
-        return None
-    i, j = upper[0][best[1]], upper[1][best[1]]
-    k, m = np.unravel_index(best[2], state.graph.shape)
-    graph = _flipped(state.graph, (np.array([i]), np.array([j])), (np.array([k]), np.array([m])))
-    return np.asarray(graph[0]) if passes(graph, patch.mu[None])[0] else None
+        if factors.flat[at] < (best[0] if best else SMALL):
+            flipped[at // q, at % q] = flipped[at % q, at // q] = 1.0 - flipped[at // q, at % q]
+            best = float(factors.flat[at]), flipped
+    return best[1] if best and passes(best[1][None], patch.mu[None])[0] else None
+
+
+def _least_certain(certainty: Floats, most: int) -> Ints:
+    """Give the pairs that are least certain, as positions i * q + j, i < j."""
+    i, j = np.triu_indices(len(certainty), k=1)
+    least = np.argsort(certainty[i, j], kind="stable")[:most]
+    return np.asarray(i[least] * len(certainty) + j[least])
+
+
+def few_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
+    """Find the graph if up to three pairs are wrong, two in large patches, all but one among the least certain.
+
+    Parameters
+    ----------
+    certainty : float array, shape (q, q)
+        Of the pairs.
+    """
+    least = _least_certain(certainty, CANDIDATES[0])
+    found = _one_wrong(patch, state)
+    if found is None:
+        found = _with_others(patch, state, list(least[: _fewer(CANDIDATES[0], len(certainty)), None]))
+    if found is None and len(certainty) <= MAX_IN_TWOS:
+        found = _with_others(patch, state, [np.array(two) for two in combinations(least[:IN_TWOS].tolist(), 2)])
+    return found
 
 
 def search(patch: Patch) -> tuple[Floats, bool]:
@@ -197,10 +229,9 @@ def search(patch: Patch) -> tuple[Floats, bool]:
     cost = patch.cost
     graph = (patch.log_odds > 0).astype(float)
     np.fill_diagonal(graph, 0.0)
-    upper = np.triu_indices(len(graph), k=1)
-    certainty = np.abs(patch.log_odds[upper])
-    least = np.argsort(certainty, kind="stable")[: CANDIDATES[1]]
-    i, j = upper[0][least], upper[1][least]
+    least = _least_certain(np.abs(patch.log_odds), CANDIDATES[1])
+    first = list(least[: _fewer(CANDIDATES[0], len(graph)), None])
+    i, j = least // len(graph), least % len(graph)
     one, two = np.triu_indices(len(i), k=1)
     n_single, n_double = (_fewer(tries, len(graph)) for tries in TRIED)
     sharpness, turned = 0, True
@@ -211,7 +242,7 @@ def search(patch: Patch) -> tuple[Floats, bool]:
             return graph, True
         found = _one_wrong(patch, state)
         if found is None and turned:
-            found = _two_wrong(patch, state, certainty)
+            found = _with_others(patch, state, first)
         if found is not None:
             return found, True
         if len(graph) > MAX_DESCENT:

@@ -74,8 +74,8 @@ def reconcile(
     tells: Bools,
     n_nodes: int,
     settings: PosteriorSettings,
-) -> Floats:
-    """Judge pairs again by the balls, of radius 2 or more, that they lie in or out of; their probabilities.
+) -> tuple[Floats, Floats]:
+    """Judge pairs again by the balls, of radius 2 or more, that they lie in or out of.
 
     Parameters
     ----------
@@ -86,6 +86,12 @@ def reconcile(
         centre * n_nodes + member, without the centres themselves.
     tells : bool array, shape (n_nodes,)
         As in `list_paths`.
+
+    Returns
+    -------
+    probability : float array, shape (m,)
+    known : float array, shape (m,)
+        Log-odds of pairs that are no question any more, 0 for the others.
     """
     known = np.where(np.abs(judged) == CERTAIN, judged, np.where(np.abs(checked) > SOUND, checked, 0.0))
     edges = np.flatnonzero(known > 0)
@@ -93,12 +99,13 @@ def reconcile(
     known[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = 0.0
     barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
     judged, checked = np.where(barred, -CERTAIN, judged), np.where(barred, 0.0, checked)
+    known = np.where(barred, -CERTAIN, known)
     probability = probabilities(judged, checked, settings.misfit, IN_REACH)
     probability = np.clip(probability, expit(-CERTAIN), expit(CERTAIN))
-    free = (known == 0) & ~barred
+    free = known == 0
     paths = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
-    log_odds = follow(paths, logit(probability), free)
-    return np.asarray(expit(np.clip(log_odds, -CERTAIN, CERTAIN)))
+    log_odds = follow(paths, logit(probability), free, checked != 0)
+    return np.asarray(expit(np.clip(log_odds, -CERTAIN, CERTAIN))), known
 
 
 def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:
@@ -174,11 +181,12 @@ def list_paths(keys: Ints, live: Bools, ball: Ints, tells: Bools, n_nodes: int) 
     return Paths(ends[:, kept], fact[kept], inside)
 
 
-def follow(paths: Paths, log_odds: Floats, free: Bools) -> Floats:
+def follow(paths: Paths, log_odds: Floats, free: Bools, weighed: Bools) -> Floats:
     """Add to the log-odds of the free pairs what the facts say about them, shape (m,).
 
     What lowers a pair adds up. Of what raises it the strongest counts: facts about the same pair lean on the same
-    alternatives, and where little is known yet their sum would run away.
+    alternatives, and where little is known yet their sum would run away. Nothing raises a pair that was weighed by
+    a check: that compared whole graphs, in each of which every node came in by some path.
     """
     size, m = len(log_odds), len(paths.inside)
     asked, given = np.append(free, False), np.append(log_odds, MOST_TOLD)
@@ -186,7 +194,8 @@ def follow(paths: Paths, log_odds: Floats, free: Bools) -> Floats:
     says = np.bincount(paths.fact, asked[paths.ends].any(axis=0), m) > 0
     says &= ~(paths.inside & (np.bincount(paths.fact, holds, m) > 0))  # it is known how the node came in
     ends, fact = paths.ends[:, says[paths.fact]], paths.fact[says[paths.fact]]
-    open_, inside, pair = asked[ends], paths.inside[fact], ends.ravel()
+    inside, pair = paths.inside[fact], ends.ravel()
+    hears = asked[ends] & ~(inside & np.append(weighed, False)[ends])
     answers, heard = np.zeros(ends.shape), np.zeros(ends.shape)
     raised, lowered = np.zeros(size + 1), np.zeros(size + 1)
     for _ in range(ITERATIONS):
@@ -196,7 +205,7 @@ def follow(paths: Paths, log_odds: Floats, free: Bools) -> Floats:
         rest = np.minimum(np.bincount(fact, broken, m)[fact] - broken, -LEAST)
         partner = edge[::-1]
         brought = np.log1p((partner - 1.0) * np.exp(rest)) - np.log(-np.expm1(rest))
-        answer = np.where(open_, np.where(inside, brought, np.log1p(-partner)), 0.0)
+        answer = np.where(hears, np.where(inside, brought, np.log1p(-partner)), 0.0)
         answers = DAMPING * answers + (1.0 - DAMPING) * answer
         raises, lowers = answers.ravel(), np.minimum(answers, 0.0)
         lowered = np.bincount(pair, lowers.ravel(), size + 1).astype(float)

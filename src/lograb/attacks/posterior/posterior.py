@@ -10,10 +10,11 @@ from lograb.attacks.membership import membership
 from lograb.attacks.pairs import pair_keys, unpair
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.cut import best_expected_f1
+from lograb.attacks.posterior.families import check_together, patches_to_ask
 from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.paths import reconcile
-from lograb.attacks.posterior.rounds import judge_in_rounds, probabilities
+from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds, probabilities
 from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.types import Floats, Ints, Observations, Reconstruction
@@ -23,6 +24,8 @@ SURE = 1e-6
 """Distance from 0 and 1 that certain pairs keep."""
 LISTED = 1e-3
 """Pairs below this probability are not listed."""
+TOGETHER = 2
+"""How often patches are checked together."""
 CO_OCCURRENCE = 0.25
 """Probability of the pairs that co-occurrence alone picks out."""
 
@@ -49,13 +52,31 @@ def posterior(
 
     keys, judged, checked, told = judge_in_rounds(seen, which, variance, centres, number, settings)
     radius, ball = whole.protocol.d, ball_keys(whole, centres)
-    if radius >= 2 and len(ball):
-        tells = np.isin(np.arange(whole.n_nodes), centres[which]) & (radius == 2)
-        probability = reconcile(keys, judged, checked, ball, tells, whole.n_nodes, settings)
-    else:
+    if radius < 2 or not len(ball):
         probability = probabilities(judged, checked, settings.misfit)
+    else:
+        tells = np.isin(np.arange(whole.n_nodes), centres[which]) & (radius == 2)
+
+        def reconciled(judged: Floats, checked: Floats) -> tuple[Floats, Floats]:
+            return reconcile(keys, judged, checked, ball, tells, whole.n_nodes, settings)
+
+        for left in range(TOGETHER if _checkable(seen, settings) else 0, -1, -1):
+            probability, known = reconciled(judged, checked)
+            doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)
+            asked = patches_to_ask(seen, which, keys, doubt) if left else which[:0]
+            if not len(asked):
+                break
+            again = judge_again(seen, asked, variance, centres, number, settings, keys, judged, known)
+            found = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known)
+            checked = np.where(known == 0, np.where(found != 0, found, checked), checked)
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
     return _answer(whole, keys, probability, told)
+
+
+def _checkable(seen: Observations, settings: PosteriorSettings) -> bool:
+    """Whether patches can be checked: their eigenvalues are known, and which columns they belong to."""
+    valued = "eigenvalues" in settings.channels and seen.values is not None
+    return settings.checks > 0 and valued and seen.protocol.gauge != "rotation"
 
 
 def _answer(

@@ -123,6 +123,48 @@ def judge_in_rounds(
     return keys, known, settled.look_up(keys), told
 
 
+def judge_again(
+    seen: Observations,
+    which: Ints,
+    variance: Floats,
+    centres: Ints,
+    number: Callable[[list[Batch]], Pairs],
+    settings: PosteriorSettings,
+    keys: Ints,
+    judged: Floats,
+    known: Floats,
+) -> Floats:
+    """Judge the open pairs of some patches as if for the first time, given all that is known by now.
+
+    A wrong judgement can hold itself up: the degrees are counted with it, and with these degrees it fits. So
+    nothing is kept but what is known.
+
+    Parameters
+    ----------
+    seen, which, variance, centres, number, settings
+        As in `judge_in_rounds`.
+    keys : int64 array, shape (m,), increasing
+    judged : float array, shape (m,)
+    known : float array, shape (m,)
+        Log-odds of pairs that are no question any more, 0 for open ones.
+
+    Returns
+    -------
+    float array, shape (m,)
+        `judged`, with new log-odds for the open pairs of these patches.
+    """
+    batches = stack(seen, which, variance, True)
+    pairs = number(batches)
+    place = np.searchsorted(keys, pairs.keys)
+    verdict = np.sign(known[place]).astype(np.int64)
+    works, _ = _settle(seen.protocol.d, batches, centres, None)
+    evidence, prior, _ = iterate(works, replace(pairs, verdict=verdict), settings.iterations, settings.damping)
+    odds = np.clip(evidence + prior, -SUREST, SUREST)
+    again = judged.copy()
+    again[place] = np.where(verdict == 0, odds, judged[place])
+    return again
+
+
 def _average(before: Floats, now: Floats, damping: float) -> Floats:
     """Average the log-odds of two judgements, of which neither may be surer than `SUREST`."""
     before, now = (np.clip(values, -SUREST, SUREST) for values in (before, now))

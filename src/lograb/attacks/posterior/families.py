@@ -1,0 +1,328 @@
+"""Families: patches that hold the same open pairs are checked together.
+
+Around a hub many patches are nearly equal. Alone, a large one fits many graphs with its eigenvalues: they tell how
+many neighbours of the hub are joined in pairs, but hardly which, and what one patch prefers is mostly its noise.
+The noise of all of them is independent, while the graph is the same. So one graph is found for all: first mended
+until it has the eigenvalues of each patch, then members are exchanged as long as the likelihoods of all patches
+together rise. What other exchanges leave possible are the odds of the pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from scipy.special import logit
+
+from lograb.attacks.pairs import unpair
+from lograb.attacks.posterior.checksum import MAX_COST, MAX_WRONG
+from lograb.attacks.posterior.exchanges import MAX_GAIN, plausible, swaps, visible
+from lograb.attacks.posterior.graphs import EXACT, Patch, spectral_error, state_of
+from lograb.attacks.posterior.mending import few_wrong
+from lograb.parallel import ordered_map
+from lograb.ragged import owners, pointer, ranges
+from lograb.types import Floats, Ints, Observations
+
+FAINT = 1e-4
+"""Distance from 0 and 1 from which a pair is open."""
+MAX_SIZE = 400
+"""Members of the largest patch that is asked."""
+MOST_OPEN = 200_000
+"""Open pairs up to which families are looked for."""
+ENOUGH = 20
+"""Patches that are asked about a pair: the noise of so many averages out."""
+MOST_NODES = 3000
+"""Members of all patches of a family up to which it is checked."""
+MOST_TRIED = 6
+"""Patches of a family that are mended in vain."""
+GAIN = 1e-6
+"""Log-likelihood that an exchange must gain."""
+AT_ONCE = 2000
+"""Exchanges that are looked at together."""
+MOST_DOUBLE = 2000
+"""Exchanges of both ends of an edge that are rated."""
+
+Moved = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Patches with open pairs in common, and what is thought of the pairs of all their members.
+
+    Attributes
+    ----------
+    nodes : int64 array, shape (u,), increasing
+    members : list of int64 arrays
+        For each patch the positions of its members in `nodes`.
+    patches : int64 array
+        Which patches they are, smallest first.
+    log_odds, known : float arrays, shape (u, u), symmetric
+        Of all pairs; `known` is 0 for open ones.
+    """
+
+    nodes: Ints
+    members: list[Ints]
+    patches: Ints
+    log_odds: Floats
+    known: Floats
+
+
+def check_together(
+    seen: Observations, asked: Ints, variance: Floats, keys: Ints, probability: Floats, known: Floats
+) -> Floats:
+    """Check patches family by family; log-odds of the pairs that are settled, 0 for the others.
+
+    Parameters
+    ----------
+    seen : Observations, with eigenvalues and their columns
+    asked : int64 array
+        The patches, smallest first.
+    variance : float array, shape (n_patches,)
+    keys : int64 array, shape (m,), increasing
+    probability : float array, shape (m,)
+    known : float array, shape (m,)
+        Log-odds of pairs that are no question any more, 0 for open ones.
+    """
+    settled = np.zeros(len(keys))
+    for family in _families(seen, asked, keys, probability, known):
+        odds = _check(family, [_patch(seen, family, at, variance) for at in range(len(family.patches))])
+        one, other = np.nonzero(np.triu(odds))
+        pairs = family.nodes[one] * seen.n_nodes + family.nodes[other]
+        settled[np.searchsorted(keys, pairs)] = odds[one, other]
+    return settled
+
+
+def patches_to_ask(seen: Observations, which: Ints, keys: Ints, doubt: Floats) -> Ints:
+    """Choose patches with open pairs, smallest first: some for every pair, and none that is likely to fail.
+
+    Parameters
+    ----------
+    which : int64 array
+        The patches that were read.
+    keys : int64 array, shape (m,), increasing
+    doubt : float array, shape (m,)
+        Probability that a pair is not what it is taken for; 0 for those that are no question.
+    """
+    open_ = np.flatnonzero(doubt > FAINT)
+    which = which[seen.sizes[which] <= MAX_SIZE]
+    if len(open_) > MOST_OPEN:
+        return which[:0]
+    holds = _membership(seen, which)
+    one, other = unpair(keys[open_], seen.n_nodes).T
+    both = holds[:, one].multiply(holds[:, other]).tocsr()
+    fitting = np.flatnonzero((np.diff(both.indptr) > 0) & (both @ doubt[open_] < MAX_WRONG[1]))
+    asked, times = [], np.zeros(len(open_), dtype=np.int64)
+    for at in fitting[np.argsort(seen.sizes[which[fitting]], kind="stable")].tolist():
+        pairs = both.indices[both.indptr[at] : both.indptr[at + 1]]
+        if (times[pairs] < ENOUGH).any():
+            asked.append(at)
+            times[pairs] += 1
+    return which[np.array(asked, dtype=np.int64)]
+
+
+def _membership(seen: Observations, which: Ints) -> sp.csc_array:
+    """Say which of some patches holds which node, shape (len(which), n_nodes)."""
+    sizes = seen.sizes[which]
+    nodes = seen.nodes[ranges(seen.ptr[which], sizes)]
+    ones = np.ones(len(nodes))
+    return sp.csc_array((ones, (owners(pointer(sizes)), nodes)), shape=(len(which), seen.n_nodes))
+
+
+def _families(seen: Observations, asked: Ints, keys: Ints, probability: Floats, known: Floats) -> Iterator[Family]:
+    """Sort patches into families: those that share open pairs, directly or by way of others."""
+    open_ = np.flatnonzero((known == 0) & (np.minimum(probability, 1.0 - probability) > FAINT))
+    holds = _membership(seen, asked)
+    one, other = unpair(keys[open_], seen.n_nodes).T
+    both = holds[:, one].multiply(holds[:, other]).tocsr()
+    _, label = connected_components(both @ both.T, directed=False)
+    odds = logit(np.clip(probability, 1e-6, 1.0 - 1e-6))
+    for number in range(int(label.max(initial=-1)) + 1):
+        patches = asked[label == number]
+        lists = [seen.nodes[seen.ptr[i] : seen.ptr[i + 1]] for i in patches]
+        nodes = np.unique(np.concatenate(lists))
+        if len(nodes) <= MOST_NODES:
+            log_odds, fixed = _spread(nodes, seen.n_nodes, keys, odds, known)
+            yield Family(nodes, [np.searchsorted(nodes, members) for members in lists], patches, log_odds, fixed)
+
+
+def _spread(nodes: Ints, n_nodes: int, keys: Ints, odds: Floats, known: Floats) -> tuple[Floats, Floats]:
+    """Look up log-odds of all pairs of some nodes, shapes (u, u); pairs that were not judged are no edges."""
+    upper = np.triu_indices(len(nodes), k=1)
+    wanted = nodes[upper[0]] * n_nodes + nodes[upper[1]]
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    found = []
+    for values in (odds, known):
+        matrix = np.zeros((len(nodes), len(nodes)))
+        matrix[upper] = np.where(keys[place] == wanted, values[place], -MAX_COST)
+        found.append(matrix + matrix.T)
+    return found[0], found[1]
+
+
+def _patch(seen: Observations, family: Family, at: int, variance: Floats) -> Patch:
+    """Take a patch of a family; its costs are what is known, without what patches merely read."""
+    patch, inside = int(family.patches[at]), np.ix_(family.members[at], family.members[at])
+    mu, cost = 1.0 - seen.spectrum(patch), np.clip(family.known[inside], -MAX_COST, MAX_COST)
+    return Patch(seen.block(patch), mu, float(variance[patch]), family.log_odds[inside], cost)
+
+
+def _check(family: Family, patches: list[Patch]) -> Floats:
+    """Find the graph of a family; log-odds of its pairs, shape (u, u), 0 where nothing is settled."""
+    whole, passed = _mend(family, patches)
+    settled = np.zeros(whole.shape)
+    if not passed:
+        return settled
+    held = np.unique(np.concatenate([family.members[at] for at in passed]))
+    members = [np.searchsorted(held, family.members[at]) for at in passed]
+    patches = [patches[at] for at in passed]
+    block = np.ix_(held, held)
+    cost = np.clip(family.known[block], -MAX_COST, MAX_COST)
+    graph, against = _exchange(whole[block], cost, members, patches)
+    contradicts = (cost != 0) & ((graph > 0) != (cost > 0))
+    np.fill_diagonal(contradicts, False)
+    shown = np.zeros(graph.shape, dtype=bool)
+    for inside, patch in zip(members, patches):
+        own = np.ix_(inside, inside)
+        state = state_of(patch, graph[own])
+        fits = spectral_error(state.values, patch.mu) < EXACT
+        if fits and plausible(patch, state) and not contradicts[own].any():
+            shown[own] |= visible(patch, state)
+    np.fill_diagonal(shown, False)
+    settled[block] = np.where(shown, np.where(graph > 0, -np.log(against), np.log(against)), 0.0)
+    return settled
+
+
+def _mend(family: Family, patches: list[Patch]) -> tuple[Floats, list[int]]:
+    """Change the likeliest graph of a family until it has the eigenvalues of its patches; which ones it has."""
+    graph = (family.log_odds > 0).astype(float)
+    certainty = np.abs(family.log_odds)
+    passed, in_vain = [], 0
+    for at, (inside, patch) in enumerate(zip(family.members, patches)):
+        block = np.ix_(inside, inside)
+        state = state_of(patch, graph[block])
+        if spectral_error(state.values, patch.mu) >= EXACT:
+            mended = few_wrong(patch, state, certainty[block]) if in_vain < MOST_TRIED else None
+            if mended is None or np.isinf(certainty[block][mended != graph[block]]).any():
+                in_vain += 1
+                continue
+            graph[block] = mended
+        certainty[block] = np.inf
+        passed.append(at)
+    return graph, passed
+
+
+def _exchange(graph: Floats, cost: Floats, members: list[Ints], patches: list[Patch]) -> tuple[Floats, Floats]:
+    """Exchange members of a family as long as that is likelier; the graph, and the odds against each pair.
+
+    Returns
+    -------
+    graph : float array, shape (u, u)
+    against : float array, shape (u, u)
+        Odds that a pair is not as in the graph, by all exchanges of two members, and by those of both ends of an
+        edge.
+    """
+    graph = graph.copy()
+    held = np.zeros((len(members), len(graph)))
+    for at, inside in enumerate(members):
+        held[at, inside] = 1.0
+    losses: list[Floats | None] = [None] * len(members)
+    while True:  # each exchange raises the likelihood: this ends
+        stale = [at for at, own in enumerate(losses) if own is None]
+        blocks = [(patches[at], graph[np.ix_(members[at], members[at])]) for at in stale]
+        for at, own in zip(stale, ordered_map(_losses, blocks)):
+            losses[at] = own
+        loss = _total(graph, held, members, losses)
+        found = _singles(graph, cost, loss)
+        if not found or min(found)[0] > -GAIN:
+            found += _doubles(graph, cost, loss)
+        best = min(found, default=(0.0, ()))
+        if best[0] > -GAIN:
+            break
+        flipped = _flipped(graph, best[1])
+        graph[flipped] = 1.0 - graph[flipped]
+        for at in np.flatnonzero((held[:, flipped[0]] * held[:, flipped[1]]).any(axis=1)).tolist():
+            losses[at] = None
+    against, met = np.full(graph.shape, np.exp(-MAX_GAIN)), set()
+    for price, moved in found:
+        flipped = _flipped(graph, moved)
+        name = np.sort(flipped[0] * len(graph) + flipped[1]).tobytes()
+        if name not in met:  # another exchange may lead to the same graph, which counts once
+            against[flipped] += np.exp(-price)
+        met.add(name)
+    return graph, against
+
+
+def _losses(block: tuple[Patch, Floats]) -> Floats:
+    """Log-likelihood that an exchange of two members costs a patch by its eigenvectors, shape (q, q)."""
+    patch, graph = block
+    plain = replace(patch, cost=np.zeros_like(patch.cost))
+    return swaps(plain, state_of(plain, graph))
+
+
+def _total(graph: Floats, held: Floats, members: list[Ints], losses: list[Floats | None]) -> Floats:
+    """Sum the losses of all patches, shape (u, u); infinite where an exchange changes no pair, or a spectrum."""
+    loss, apart = np.zeros(graph.shape), np.ones(graph.shape, dtype=bool)
+    for inside, own in zip(members, losses):
+        block = np.ix_(inside, inside)
+        assert own is not None
+        loss[block] += np.where(np.isfinite(own), own, 0.0)
+        apart[block] = False
+    degrees = graph.sum(axis=1)
+    same = degrees[:, None] + degrees[None, :] - 2.0 * graph @ graph - 2.0 * graph < 0.5
+    loss[apart | same] = np.inf
+    # Where a patch holds one of the two and a pair that changes, its spectrum changes.
+    one, other = np.nonzero(np.triu(loss < MAX_GAIN))
+    for start in range(0, len(one), AT_ONCE):
+        i, j = one[start : start + AT_ONCE], other[start : start + AT_ONCE]
+        differs = np.abs(graph[i] - graph[j])
+        differs[np.arange(len(i)), i] = differs[np.arange(len(i)), j] = 0.0
+        changed = differs @ held.T > 0
+        broken = (changed & (held[:, i] != held[:, j]).T).any(axis=1)
+        loss[i[broken], j[broken]] = loss[j[broken], i[broken]] = np.inf
+    return loss
+
+
+def _singles(graph: Floats, cost: Floats, loss: Floats) -> list[tuple[float, Moved]]:
+    """List exchanges of two members with the log-likelihood they cost, by eigenvectors and by what is known."""
+    mixed = graph @ cost
+    kept = np.diag(mixed)
+    price = loss + kept[:, None] + kept[None, :] - mixed - mixed.T - 2.0 * graph * cost
+    i, j = np.nonzero(np.triu(price < MAX_GAIN, k=1))
+    return [(value, (one, other)) for value, one, other in zip(price[i, j].tolist(), i.tolist(), j.tolist())]
+
+
+def _doubles(graph: Floats, cost: Floats, loss: Floats) -> list[tuple[float, Moved]]:
+    """List exchanges of both ends of an edge, each with another member.
+
+    The likelihood of eigenvectors is linear in where each member stands, so that losses add up.
+    """
+    prices, moves = [np.empty(0)], [np.empty((0, 4), np.int64)]
+    for a, b in np.argwhere(np.triu(graph)):
+        one, other = (np.flatnonzero(loss[end] < MAX_GAIN) for end in (a, b))
+        both = loss[a, one][:, None] + loss[b, other][None, :]
+        apart = (one[:, None] != other[None, :]) & (one[:, None] != b) & (other[None, :] != a)
+        i, j = np.nonzero((both < MAX_GAIN) & apart)
+        prices.append(both[i, j])
+        moves.append(np.stack([np.full(len(i), a), one[i], np.full(len(i), b), other[j]], axis=1))
+    price, move = np.concatenate(prices), np.concatenate(moves)
+    best = np.argsort(price, kind="stable")[:MOST_DOUBLE]
+    found: list[tuple[float, Moved]] = []
+    for moved, value in zip(map(tuple, move[best].tolist()), price[best].tolist()):
+        flipped = _flipped(graph, moved)
+        value += float((np.where(graph[flipped] > 0, 1.0, -1.0) * cost[flipped]).sum()) / 2
+        if value < MAX_GAIN and len(flipped[0]):
+            found.append((value, moved))
+    return found
+
+
+def _flipped(graph: Floats, moved: Moved) -> tuple[Ints, Ints]:
+    """Find the pairs, in both directions, that change if the members at 0 and 1, 2 and 3 ... change places."""
+    here, there = np.array(moved), np.array(moved).reshape(-1, 2)[:, ::-1].ravel()
+    order = np.arange(len(graph))
+    order[here] = there
+    row, other = np.nonzero(graph[there][:, order] != graph[here])
+    one = here[row]
+    pairs = np.unique(np.concatenate([one * len(graph) + other, other * len(graph) + one]))
+    return pairs // len(graph), pairs % len(graph)
