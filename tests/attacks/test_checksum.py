@@ -91,6 +91,22 @@ def test_one_or_two_wrong_pairs_are_found_exactly(wrong):
     np.testing.assert_array_equal(judge(patch, found)[0], truth)
 
 
+@pytest.mark.parametrize("wrong", [[(2, 7)], [(2, 7), (4, 11)], [(2, 7), (4, 11), (0, 15)],
+                                   [(3, 8), (3, 9), (8, 9)]])  # fmt: skip
+def test_up_to_three_wrong_pairs_are_found_exactly(wrong):
+    """All but the last are among the least certain; that one looked as sure as any."""
+    truth = graph(seed=4)
+    now = flipped(truth, *wrong)
+    patch = published(truth, 12, 0.05)
+    certainty = np.full(truth.shape, 9.0)
+    for i, j in wrong[:-1]:
+        certainty[i, j] = certainty[j, i] = 1.0
+    found = mending.few_wrong(patch, state_of(patch, now), certainty)
+    np.testing.assert_array_equal(found, truth)
+    hopeless = flipped(now, (1, 14), (6, 10), (5, 19))
+    assert mending.few_wrong(patch, state_of(patch, hopeless), np.full(truth.shape, 9.0)) is None
+
+
 def test_one_wrong_pair_is_found_however_sure_it_looked():
     truth = graph(seed=4)
     patch = published(truth, 10, 0.1)

@@ -167,7 +167,7 @@ def test_where_there_are_more_paths_than_can_be_followed_known_edges_still_bar_p
     assert after[~moved] == pytest.approx(before[~moved])
 
 
-def around_one_centre(checked=(), judged=(), tells=False, misfit=0.0):
+def around_one_centre(checked=(), judged=(), tells=False, misfit=0.0, what_is_known=False):
     """Six nodes; node 0 is a centre, 1 to 3 are in its ball. All pairs are open at -20 but those given."""
     n = 6
     pairs = list(itertools.combinations(range(n), 2))
@@ -178,8 +178,9 @@ def around_one_centre(checked=(), judged=(), tells=False, misfit=0.0):
         for pair, value in entries.items():
             given[name][pairs.index(pair)] = value
     ball, told = np.array([1, 2, 3]), (np.arange(n) == 0) & tells
-    found, known = reconcile(keys, given["judged"], given["checked"], ball, told, n, PosteriorSettings(misfit=misfit))
-    return dict(zip(pairs, found.tolist()))
+    settings = PosteriorSettings(misfit=misfit)
+    found, known = reconcile(keys, given["judged"], given["checked"], ball, told, n, settings)
+    return dict(zip(pairs, (known if what_is_known else found).tolist()))
 
 
 def test_a_known_edge_rules_out_what_is_weaker():
@@ -192,6 +193,22 @@ def test_a_known_edge_rules_out_what_is_weaker():
     assert found[2, 3] == pytest.approx(expit(-9.0))
     assert found[1, 2] == pytest.approx(expit(2.0))  # 2 is inside
     assert found[0, 4] == pytest.approx(expit(-CERTAIN))  # as membership says
+
+
+def test_what_is_ruled_out_is_known():
+    checked = {(0, 1): 9.0, (1, 5): 3.0, (2, 3): -9.0, (2, 4): 3.0}
+    known = around_one_centre(checked=checked, judged={(1, 4): 2.0}, what_is_known=True)
+    barred = {(1, 4): -CERTAIN, (1, 5): -CERTAIN, (0, 4): -CERTAIN, (0, 5): -CERTAIN}
+    assert {pair: value for pair, value in known.items() if value} == {(0, 1): 9.0, (2, 3): -9.0} | barred
+
+
+def test_what_a_check_has_weighed_is_lowered_but_not_raised():
+    paths = Paths(np.array([[0, 1], [2, 2]]), np.array([0, 0]), np.array([True]))  # by 0 or by 1
+    log_odds, open_ = np.array([0.0, 0.0]), np.array([True, True])
+    found = follow(paths, log_odds, open_, np.array([True, False]))
+    assert found == pytest.approx([0.0, np.log(2.0)], abs=0.01)
+    outside = Paths(np.array([[0], [1]]), np.array([0]), np.array([False]))
+    assert (follow(outside, log_odds, open_, np.array([True, True])) < -0.3).all()
 
 
 def test_what_is_likely_only_is_weighed():

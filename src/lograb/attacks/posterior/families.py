@@ -30,8 +30,8 @@ FAINT = 1e-4
 """Distance from 0 and 1 from which a pair is open."""
 MAX_SIZE = 400
 """Members of the largest patch that is asked."""
-MOST_OPEN = 200_000
-"""Open pairs up to which families are looked for."""
+MOST_HELD = 20_000_000
+"""Patches of both ends of all open pairs, one after the other, up to which families are looked for."""
 ENOUGH = 20
 """Patches that are asked about a pair: the noise of so many averages out."""
 MOST_NODES = 3000
@@ -40,6 +40,7 @@ MOST_TRIED = 6
 """Patches of a family that are mended in vain."""
 GAIN = 1e-6
 """Log-likelihood that an exchange must gain."""
+MOST_EXCHANGES = 200
 AT_ONCE = 2000
 """Exchanges that are looked at together."""
 MOST_DOUBLE = 2000
@@ -108,36 +109,39 @@ def patches_to_ask(seen: Observations, which: Ints, keys: Ints, doubt: Floats) -
     """
     open_ = np.flatnonzero(doubt > FAINT)
     which = which[seen.sizes[which] <= MAX_SIZE]
-    if len(open_) > MOST_OPEN:
+    held = _held(seen, which, keys[open_])
+    if held is None:
         return which[:0]
-    holds = _membership(seen, which)
-    one, other = unpair(keys[open_], seen.n_nodes).T
-    both = holds[:, one].multiply(holds[:, other]).tocsr()
-    fitting = np.flatnonzero((np.diff(both.indptr) > 0) & (both @ doubt[open_] < MAX_WRONG[1]))
+    fitting = np.flatnonzero((np.diff(held.indptr) > 0) & (held @ doubt[open_] < MAX_WRONG[1]))
     asked, times = [], np.zeros(len(open_), dtype=np.int64)
     for at in fitting[np.argsort(seen.sizes[which[fitting]], kind="stable")].tolist():
-        pairs = both.indices[both.indptr[at] : both.indptr[at + 1]]
+        pairs = held.indices[held.indptr[at] : held.indptr[at + 1]]
         if (times[pairs] < ENOUGH).any():
             asked.append(at)
             times[pairs] += 1
     return which[np.array(asked, dtype=np.int64)]
 
 
-def _membership(seen: Observations, which: Ints) -> sp.csc_array:
-    """Say which of some patches holds which node, shape (len(which), n_nodes)."""
+def _held(seen: Observations, which: Ints, pairs: Ints) -> sp.csr_array | None:
+    """Say which of some patches hold which pairs, shape (len(which), len(pairs)); None if that is too much."""
     sizes = seen.sizes[which]
     nodes = seen.nodes[ranges(seen.ptr[which], sizes)]
-    ones = np.ones(len(nodes))
-    return sp.csc_array((ones, (owners(pointer(sizes)), nodes)), shape=(len(which), seen.n_nodes))
+    shape = (len(which), seen.n_nodes)
+    holds = sp.csc_array((np.ones(len(nodes)), (owners(pointer(sizes)), nodes)), shape=shape)
+    one, other = unpair(pairs, seen.n_nodes).T
+    times = np.diff(holds.indptr)
+    if times[one].sum() + times[other].sum() > MOST_HELD:
+        return None
+    return holds[:, one].multiply(holds[:, other]).tocsr()
 
 
 def _families(seen: Observations, asked: Ints, keys: Ints, probability: Floats, known: Floats) -> Iterator[Family]:
     """Sort patches into families: those that share open pairs, directly or by way of others."""
     open_ = np.flatnonzero((known == 0) & (np.minimum(probability, 1.0 - probability) > FAINT))
-    holds = _membership(seen, asked)
-    one, other = unpair(keys[open_], seen.n_nodes).T
-    both = holds[:, one].multiply(holds[:, other]).tocsr()
-    _, label = connected_components(both @ both.T, directed=False)
+    held = _held(seen, asked, keys[open_])
+    if held is None:
+        return
+    _, label = connected_components(held @ held.T, directed=False)
     odds = logit(np.clip(probability, 1e-6, 1.0 - 1e-6))
     for number in range(int(label.max(initial=-1)) + 1):
         patches = asked[label == number]
@@ -221,14 +225,14 @@ def _exchange(graph: Floats, cost: Floats, members: list[Ints], patches: list[Pa
     graph : float array, shape (u, u)
     against : float array, shape (u, u)
         Odds that a pair is not as in the graph, by all exchanges of two members, and by those of both ends of an
-        edge.
+        edge; even where exchanges do not come to an end.
     """
     graph = graph.copy()
     held = np.zeros((len(members), len(graph)))
     for at, inside in enumerate(members):
         held[at, inside] = 1.0
     losses: list[Floats | None] = [None] * len(members)
-    while True:  # each exchange raises the likelihood: this ends
+    for _ in range(MOST_EXCHANGES):
         stale = [at for at, own in enumerate(losses) if own is None]
         blocks = [(patches[at], graph[np.ix_(members[at], members[at])]) for at in stale]
         for at, own in zip(stale, ordered_map(_losses, blocks)):
@@ -244,6 +248,8 @@ def _exchange(graph: Floats, cost: Floats, members: list[Ints], patches: list[Pa
         graph[flipped] = 1.0 - graph[flipped]
         for at in np.flatnonzero((held[:, flipped[0]] * held[:, flipped[1]]).any(axis=1)).tolist():
             losses[at] = None
+    else:
+        return graph, np.ones(graph.shape)
     against, met = np.full(graph.shape, np.exp(-MAX_GAIN)), set()
     for price, moved in found:
         flipped = _flipped(graph, moved)
@@ -294,10 +300,7 @@ def _singles(graph: Floats, cost: Floats, loss: Floats) -> list[tuple[float, Mov
 
 
 def _doubles(graph: Floats, cost: Floats, loss: Floats) -> list[tuple[float, Moved]]:
-    """List exchanges of both ends of an edge, each with another member.
-
-    The likelihood of eigenvectors is linear in where each member stands, so that losses add up.
-    """
+    """List exchanges of both ends of an edge, each with another member; what they cost nearly adds up."""
     prices, moves = [np.empty(0)], [np.empty((0, 4), np.int64)]
     for a, b in np.argwhere(np.triu(graph)):
         one, other = (np.flatnonzero(loss[end] < MAX_GAIN) for end in (a, b))
