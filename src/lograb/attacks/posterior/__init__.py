@@ -6,8 +6,8 @@ patches of one shape, stacked; ``isolated`` members without an edge; ``rules`` w
 a patch says about each pair, given all others; ``box`` noiseless truncated patches; ``gauge`` frames whose pairing
 with eigenvalues is lost; ``fusion`` all evidence on all pairs, iterated; ``checksum`` guesses checked against the
 published eigenvalues (``graphs``), mended (``mending``) and weighed (``exchanges``); ``rounds`` judging and
-checking in turn; ``paths`` what balls say about paths of two edges; ``cut`` the threshold; ``posterior`` puts
-them together.
+checking in turn; ``paths`` what balls say about paths of two edges; ``families`` patches checked together; ``cut``
+the threshold; ``posterior`` puts them together.
 The mathematics is in docs/posterior.md.
 """
 

@@ -20,7 +20,8 @@ class PosteriorSettings(BaseModel):
     iterations : how often all pairs are judged anew given the current estimate of all others.
     damping : share of the old that is kept in each iteration, of evidence and of probabilities, and of log-odds
         when patches are judged again.
-    checks : how often patches are checked against their eigenvalues, and those that fail judged again.
+    checks : how often patches are checked against their eigenvalues, and those that fail judged again; 0 for no
+        checks at all, of patches together neither.
     misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs,
         or 0.05 where balls of radius 2 or more have ruled out most of them.
     max_entries : pairs in patches that are looked at, counted once per patch, smallest patches first. Patches
