@@ -9,7 +9,7 @@ import pytest
 
 import lograb
 from lograb.attacks.posterior import PosteriorSettings, mending, posterior
-from lograb.attacks.posterior.exchanges import MAX_GAIN, judge, plausible, swaps
+from lograb.attacks.posterior.exchanges import MAX_GAIN, judge, odds_against, plausible, swaps
 from lograb.attacks.posterior.graphs import SAME, Patch, passes, scaled, state_of
 from lograb.attacks.posterior.mending import search
 from lograb.attacks.posterior.rounds import Settled
@@ -203,12 +203,46 @@ def test_a_graph_that_two_exchanges_lead_to_counts_once():
         other = found[np.ix_(order, order)]
         rivals[other.tobytes()] = other, loss[i, j]
     assert len(rivals) < len(tried)
-    expected = np.full((7, 7), np.exp(-MAX_GAIN))
-    for other, behind in rivals.values():
-        expected[other != found] += np.exp(-behind)
+    expected = odds_against(7, [(behind, np.flatnonzero(other != found)) for other, behind in rivals.values()])
     shown = odds != 0
     assert shown.sum() > 20
     np.testing.assert_allclose(odds[shown], np.where(found > 0, -1, 1)[shown] * np.log(expected[shown]), atol=1e-6)
+
+
+def test_odds_are_exact_where_one_edge_may_be_elsewhere():
+    """Pair 0 is an edge, or one of 1 to 4 is; quite apart from that 7 is one, or 8 or 9 (pairs as i * 4 + j)."""
+    prices = {1: 0.5, 2: 2.0, 3: 0.0, 4: 4.0}
+    others = [(price, np.array([0, pair])) for pair, price in prices.items()]
+    apart = [(1.0, np.array([7, 8])), (0.2, np.array([9, 7]))]
+    found = odds_against(4, others + others[:2] + apart).ravel()
+    weight = np.exp(-np.array(list(prices.values())))
+    posterior = weight / (1 + weight.sum())
+    assert found[0] == pytest.approx(weight.sum())
+    assert found[1:5] == pytest.approx(posterior / (1 - posterior))
+    assert found[8] == pytest.approx(np.exp(-1.0) / (1 + np.exp(-0.2)))
+    assert found[10:] == pytest.approx(np.exp(-MAX_GAIN))
+    assert (odds_against(3, []) == np.exp(-MAX_GAIN)).all()
+
+
+def test_without_noise_exchanges_come_to_an_end():
+    """Members with equal rows used to change places for ever, by rounding."""
+    for seed in range(8, 14):
+        graph = nx.random_regular_graph(3, 6, seed=seed)
+        for k in (2, 3):
+            seen = lograb.generate(graph, d=2, p=1.0, k=k, sigma=0.0, seed=seed)[0].observations
+            assert len(posterior(seen, np.random.default_rng(0)).judged)
+
+
+def test_of_flips_that_are_as_good_as_each_other_the_least_certain_is_taken():
+    truth = nx.to_numpy_array(nx.star_graph(8))
+    truth[5, 6] = truth[6, 5] = 1.0
+    patch = published(truth, 6, 0.0)
+    for i, j in ((5, 6), (1, 2), (3, 8)):
+        certainty = np.full(truth.shape, 6.0)
+        certainty[i, j] = certainty[j, i] = 1.0
+        mended = mending._one_wrong(patch, state_of(patch, nx.to_numpy_array(nx.star_graph(8))), certainty)
+        assert mended[i, j] == 1
+        assert mended.sum() == truth.sum()
 
 
 def test_missed_leaves_are_found_exactly():
@@ -218,7 +252,7 @@ def test_missed_leaves_are_found_exactly():
         patch = published(truth, 10, 0.1)
         for leaf in np.flatnonzero(truth.sum(axis=1) == 1):
             state = state_of(patch, flipped(truth, (leaf, int(np.argmax(truth[leaf])))))
-            mended = mending._one_wrong(patch, state)
+            mended = mending._one_wrong(patch, state, np.abs(patch.log_odds))
             assert mended is None or passes(mended[None], patch.mu[None])[0]
             found.append(mended is not None)
     assert len(found) > 20

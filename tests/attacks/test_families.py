@@ -11,9 +11,10 @@ from scipy.special import expit
 
 import lograb
 from lograb.attacks.posterior import PosteriorSettings, families, posterior
+from lograb.attacks.posterior.exchanges import odds_against
 from lograb.attacks.posterior.families import Family, check_together, patches_to_ask
 from lograb.attacks.posterior.graphs import SAME, Patch, scaled
-from lograb.attacks.posterior.rounds import judge_again
+from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds
 from lograb.attacks.posterior.rules import known_centres
 from lograb.metrics.edges import edge_keys
 
@@ -73,7 +74,7 @@ def test_losses_add_up_where_an_exchange_leaves_all_spectra_as_they_are():
     graph, members = around_a_hub(leaves=8, patches=3)
     patches = [published(graph, inside, 5, 0.2, seed) for seed, inside in enumerate(members)]
     losses = [families._losses((patch, graph[np.ix_(i, i)])) for i, patch in zip(members, patches)]
-    total = families._total(graph, held_by(graph, members), members, losses)
+    total = families._total(graph, held_by(graph, members), members, losses, np.zeros(graph.shape))
 
     def outside(patch, block):
         values, basis = np.linalg.eigh(scaled(block))
@@ -110,12 +111,13 @@ def test_prices_count_what_is_known_against_an_exchange():
         """To take a pair out costs its log-odds, to put it in the negative."""
         return np.triu(np.where(graph > other, cost, 0.0) - np.where(graph < other, cost, 0.0)).sum()
 
-    singles = dict((places, price) for price, places in families._singles(graph, cost, loss))
+    prices = families._prices(graph, cost)
+    singles = dict((places, price) for price, places in families._singles(loss + prices))
     assert singles
     for i, j in itertools.combinations(range(8), 2):
         price = loss[i, j] + against(moved(graph, i, j))
         assert (i, j) not in singles if price >= families.MAX_GAIN else singles[i, j] == pytest.approx(price)
-    doubles = dict((places, price) for price, places in families._doubles(graph, cost, loss))
+    doubles = dict((places, price) for price, places in families._doubles(graph, cost, np.ones((1, 8)), loss))
     rated = 0
     for a, b in np.argwhere(np.triu(graph)).tolist():
         for c, d in itertools.permutations(set(range(8)) - {a, b}, 2):
@@ -163,13 +165,35 @@ def test_odds_are_those_of_all_graphs_that_exchanges_lead_to():
         exchanges += [(a, c, b, d) for c, d in itertools.permutations(set(range(9)) - {a, b}, 2)]
     graphs = {moved(base, *places).tobytes(): moved(base, *places) for places in exchanges}
     graphs.pop(base.tobytes(), None)
-    expected = np.full(base.shape, np.exp(-families.MAX_GAIN))
-    for other in graphs.values():
-        loss = outside(other) - outside(base)
-        expected += np.where(other != base, np.exp(-loss) if loss < families.MAX_GAIN else 0.0, 0.0)
+    losses = [(outside(other) - outside(base), np.flatnonzero(other != base)) for other in graphs.values()]
+    expected = odds_against(len(base), [one for one in losses if one[0] < families.MAX_GAIN])
     ratio = against / expected
     assert np.median(ratio) == pytest.approx(1.0, abs=0.1)
     assert (np.abs(np.log(ratio)) < 1.0).all()  # losses of both ends nearly add up
+
+
+def test_an_exchange_of_both_ends_may_break_a_patch_that_neither_breaks_alone():
+    """In the path 2-1-0-3 the edge 0-1 may change places with the pair 2-3, if no patch holds 0 and 1 only."""
+    graph = nx.to_numpy_array(nx.Graph([(2, 1), (1, 0), (0, 3)]), nodelist=range(4))
+    loss = np.where(np.eye(4) > 0, np.inf, 0.5)
+    whole = np.ones((1, 4))
+    part = np.array([[1.0, 1.0, 0.0, 0.0]])
+    cost = np.zeros((4, 4))
+    assert (0, 2, 1, 3) in [moves for _, moves in families._doubles(graph, cost, whole, loss)]
+    assert not families._doubles(graph, cost, np.concatenate([whole, part]), loss)
+
+
+def test_a_patch_that_fails_on_pairs_that_others_confirm_casts_doubt_on_them():
+    graph, members = around_a_hub(leaves=10, joined=((1, 2),), patches=2)
+    small = np.array([0, 1, 2, 3, 4])
+    patches = [published(graph, inside, 6, 0.05, seed) for seed, inside in enumerate(members)]
+    other = moved(graph, 1, 5, 2, 6)
+    agrees, differs = (published(which, small, 4, 0.05, 9) for which in (graph, other))
+    family = family_of(graph, [*members, small])
+    assert families._check(family, [*patches, agrees])[1, 2] > 5
+    odds = families._check(family, [*patches, differs])
+    assert (odds[np.ix_(small, small)] == 0).all()
+    assert (odds != 0).any()
 
 
 def test_a_graph_that_is_off_in_a_few_pairs_is_mended_for_all():
@@ -266,9 +290,12 @@ def test_pairs_are_judged_again_whatever_was_thought_of_them():
     def number(batches):
         return attack._pairs(seen, batches, centres, True)
 
+    variance = np.full(seen.n_patches, 0.01)
+    *_, usual, _ = judge_in_rounds(seen, which, variance, centres, number, PosteriorSettings())
+
     def again(judged):
-        rest = (number, PosteriorSettings(), keys, judged, known)
-        return judge_again(seen, which, np.full(seen.n_patches, 0.01), centres, *rest)
+        rest = (number, PosteriorSettings(), usual, keys, judged, known)
+        return judge_again(seen, which, variance, centres, *rest)
 
     one, other = again(np.full(len(keys), 7.0)), again(np.full(len(keys), -7.0))
     fixed = known != 0

@@ -5,10 +5,12 @@ They are practically those in which two members have changed places; the eigenve
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from lograb.attacks.posterior.graphs import SAME, Patch, State, state_of
-from lograb.types import Bools, Floats
+from lograb.types import Bools, Floats, Ints
 
 VISIBLE = 3e-5
 """Change of the published eigenvalues that shows."""
@@ -16,6 +18,8 @@ DEVIATIONS = 5.0
 """Standard deviations by which the eigenvectors of a graph may be off."""
 MAX_GAIN = 9.0
 """Largest log-odds that one patch lends to a pair."""
+GAIN = 1e-3
+"""Log-likelihood that an exchange must gain: far more than rounding, so that exchanges come to an end."""
 
 
 def swaps(patch: Patch, state: State) -> Floats:
@@ -109,22 +113,39 @@ def judge(patch: Patch, graph: Floats) -> tuple[Floats, Floats] | None:
         state = state_of(patch, graph)
         loss = swaps(patch, state)
         i, j = np.unravel_index(np.argmin(loss), loss.shape)
-        if not loss[i, j] < -1e-6:
+        if not loss[i, j] < -GAIN:
             break
         order = np.arange(q)
         order[[i, j]] = j, i
         graph = graph[np.ix_(order, order)]
     if not plausible(patch, state):
         return None
-    odds, met = np.full((q, q), np.exp(-MAX_GAIN)), set()
+    found = []
     for i, j in np.argwhere(np.triu(loss < MAX_GAIN, k=1)):
         differ = np.flatnonzero(graph[i] != graph[j])
         differ = differ[(differ != i) & (differ != j)]
-        ends = np.repeat([i, j], len(differ)), np.tile(differ, 2)
-        low, high = np.minimum(*ends), np.maximum(*ends)
-        flipped = np.sort(low * q + high).tobytes()
-        if flipped not in met:  # another exchange may lead to the same graph, which counts once
-            odds[low, high] += np.exp(-loss[i, j])
-            odds[high, low] = odds[low, high]
-        met.add(flipped)
+        one, other = np.repeat([i, j], len(differ)), np.tile(differ, 2)
+        found.append((float(loss[i, j]), np.append(one * q + other, other * q + one)))
+    odds = odds_against(q, found)
     return graph, np.where(visible(patch, state), np.where(graph > 0, -np.log(odds), np.log(odds)), 0.0)
+
+
+def odds_against(size: int, others: Iterable[tuple[float, Ints]]) -> Floats:
+    """Odds that a pair is not as in a graph, given other graphs it may be; shape (size, size).
+
+    Others that change a pair in common exclude each other. So what competes with those that change a given pair
+    are all that change the pair in which most of them meet; the rest does not matter.
+
+    Parameters
+    ----------
+    others : pairs of a float and an int64 array
+        Log-likelihood that each of them costs, and the pairs it changes, in both directions, as i * size + j. The
+        same graph counts once.
+    """
+    distinct = {np.sort(changed).tobytes(): (np.exp(-price), changed) for price, changed in others}
+    weight, rivals = np.zeros(size * size), np.zeros(size * size)
+    for share, changed in distinct.values():
+        weight[changed] += share
+    for _, changed in distinct.values():
+        rivals[changed] = np.maximum(rivals[changed], weight[changed].max(initial=0.0))
+    return np.maximum(weight / (1.0 + np.maximum(rivals - weight, 0.0)), np.exp(-MAX_GAIN)).reshape(size, size)

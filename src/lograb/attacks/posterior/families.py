@@ -19,7 +19,7 @@ from scipy.special import logit
 
 from lograb.attacks.pairs import unpair
 from lograb.attacks.posterior.checksum import MAX_COST, MAX_WRONG
-from lograb.attacks.posterior.exchanges import MAX_GAIN, plausible, swaps, visible
+from lograb.attacks.posterior.exchanges import GAIN, MAX_GAIN, odds_against, plausible, swaps, visible
 from lograb.attacks.posterior.graphs import EXACT, Patch, spectral_error, state_of
 from lograb.attacks.posterior.mending import few_wrong
 from lograb.parallel import ordered_map
@@ -38,8 +38,6 @@ MOST_NODES = 3000
 """Members of all patches of a family up to which it is checked."""
 MOST_TRIED = 6
 """Patches of a family that are mended in vain."""
-GAIN = 1e-6
-"""Log-likelihood that an exchange must gain."""
 MOST_EXCHANGES = 200
 AT_ONCE = 2000
 """Exchanges that are looked at together."""
@@ -87,13 +85,14 @@ def check_together(
     known : float array, shape (m,)
         Log-odds of pairs that are no question any more, 0 for open ones.
     """
-    settled = np.zeros(len(keys))
+    low, high = np.zeros(len(keys)), np.zeros(len(keys))
     for family in _families(seen, asked, keys, probability, known):
         odds = _check(family, [_patch(seen, family, at, variance) for at in range(len(family.patches))])
         one, other = np.nonzero(np.triu(odds))
-        pairs = family.nodes[one] * seen.n_nodes + family.nodes[other]
-        settled[np.searchsorted(keys, pairs)] = odds[one, other]
-    return settled
+        place = np.searchsorted(keys, family.nodes[one] * seen.n_nodes + family.nodes[other])
+        low[place] = np.minimum(low[place], odds[one, other])
+        high[place] = np.maximum(high[place], odds[one, other])
+    return low + high
 
 
 def patches_to_ask(seen: Observations, which: Ints, keys: Ints, doubt: Floats) -> Ints:
@@ -174,28 +173,29 @@ def _patch(seen: Observations, family: Family, at: int, variance: Floats) -> Pat
 
 def _check(family: Family, patches: list[Patch]) -> Floats:
     """Find the graph of a family; log-odds of its pairs, shape (u, u), 0 where nothing is settled."""
-    whole, passed = _mend(family, patches)
-    settled = np.zeros(whole.shape)
-    if not passed:
-        return settled
-    held = np.unique(np.concatenate([family.members[at] for at in passed]))
-    members = [np.searchsorted(held, family.members[at]) for at in passed]
-    patches = [patches[at] for at in passed]
-    block = np.ix_(held, held)
-    cost = np.clip(family.known[block], -MAX_COST, MAX_COST)
-    graph, against = _exchange(whole[block], cost, members, patches)
-    contradicts = (cost != 0) & ((graph > 0) != (cost > 0))
-    np.fill_diagonal(contradicts, False)
-    shown = np.zeros(graph.shape, dtype=bool)
-    for inside, patch in zip(members, patches):
-        own = np.ix_(inside, inside)
-        state = state_of(patch, graph[own])
-        fits = spectral_error(state.values, patch.mu) < EXACT
-        if fits and plausible(patch, state) and not contradicts[own].any():
-            shown[own] |= visible(patch, state)
-    np.fill_diagonal(shown, False)
-    settled[block] = np.where(shown, np.where(graph > 0, -np.log(against), np.log(against)), 0.0)
-    return settled
+    graph, passed = _mend(family, patches)
+    against, confirmed = np.ones(graph.shape), np.zeros(graph.shape, dtype=bool)
+    cost = np.clip(family.known, -MAX_COST, MAX_COST)
+    if passed:
+        held = np.unique(np.concatenate([family.members[at] for at in passed]))
+        members = [np.searchsorted(held, family.members[at]) for at in passed]
+        block, good = np.ix_(held, held), [patches[at] for at in passed]
+        graph[block], against[block] = _exchange(graph[block], cost[block], members, good)
+        for at in passed:
+            confirmed[np.ix_(family.members[at], family.members[at])] = True
+    wrong = (cost != 0) & ((graph > 0) != (cost > 0))
+    np.fill_diagonal(wrong, False)
+    shown, doubtful = np.zeros(graph.shape, dtype=bool), np.zeros(graph.shape, dtype=bool)
+    for inside, patch in zip(family.members, patches):
+        block = np.ix_(inside, inside)
+        if confirmed[block].all():
+            state = state_of(patch, graph[block])
+            if spectral_error(state.values, patch.mu) >= EXACT:
+                doubtful[block] = True  # each of its pairs is in a patch that passed, and yet it fails
+            elif plausible(patch, state) and not wrong[block].any():
+                shown[block] |= visible(patch, state)
+    settled = shown & ~doubtful & ~np.eye(len(graph), dtype=bool)
+    return np.where(settled, np.where(graph > 0, -np.log(against), np.log(against)), 0.0)
 
 
 def _mend(family: Family, patches: list[Patch]) -> tuple[Floats, list[int]]:
@@ -232,15 +232,17 @@ def _exchange(graph: Floats, cost: Floats, members: list[Ints], patches: list[Pa
     for at, inside in enumerate(members):
         held[at, inside] = 1.0
     losses: list[Floats | None] = [None] * len(members)
+    met = {graph.tobytes()}
     for _ in range(MOST_EXCHANGES):
         stale = [at for at, own in enumerate(losses) if own is None]
         blocks = [(patches[at], graph[np.ix_(members[at], members[at])]) for at in stale]
         for at, own in zip(stale, ordered_map(_losses, blocks)):
             losses[at] = own
-        loss = _total(graph, held, members, losses)
-        found = _singles(graph, cost, loss)
+        prices = _prices(graph, cost)
+        loss = _total(graph, held, members, losses, prices)
+        found = _singles(loss + prices)
         if not found or min(found)[0] > -GAIN:
-            found += _doubles(graph, cost, loss)
+            found += _doubles(graph, cost, held, loss)
         best = min(found, default=(0.0, ()))
         if best[0] > -GAIN:
             break
@@ -248,16 +250,13 @@ def _exchange(graph: Floats, cost: Floats, members: list[Ints], patches: list[Pa
         graph[flipped] = 1.0 - graph[flipped]
         for at in np.flatnonzero((held[:, flipped[0]] * held[:, flipped[1]]).any(axis=1)).tolist():
             losses[at] = None
+        if graph.tobytes() in met:  # what both ends of an edge cost is not exact
+            return graph, np.ones(graph.shape)
+        met.add(graph.tobytes())
     else:
         return graph, np.ones(graph.shape)
-    against, met = np.full(graph.shape, np.exp(-MAX_GAIN)), set()
-    for price, moved in found:
-        flipped = _flipped(graph, moved)
-        name = np.sort(flipped[0] * len(graph) + flipped[1]).tobytes()
-        if name not in met:  # another exchange may lead to the same graph, which counts once
-            against[flipped] += np.exp(-price)
-        met.add(name)
-    return graph, against
+    changes = ((price, _flipped(graph, moved)) for price, moved in found)
+    return graph, odds_against(len(graph), ((price, i * len(graph) + j) for price, (i, j) in changes))
 
 
 def _losses(block: tuple[Patch, Floats]) -> Floats:
@@ -267,7 +266,9 @@ def _losses(block: tuple[Patch, Floats]) -> Floats:
     return swaps(plain, state_of(plain, graph))
 
 
-def _total(graph: Floats, held: Floats, members: list[Ints], losses: list[Floats | None]) -> Floats:
+def _total(
+    graph: Floats, held: Floats, members: list[Ints], losses: list[Floats | None], prices: Floats
+) -> Floats:
     """Sum the losses of all patches, shape (u, u); infinite where an exchange changes no pair, or a spectrum."""
     loss, apart = np.zeros(graph.shape), np.ones(graph.shape, dtype=bool)
     for inside, own in zip(members, losses):
@@ -279,7 +280,7 @@ def _total(graph: Floats, held: Floats, members: list[Ints], losses: list[Floats
     same = degrees[:, None] + degrees[None, :] - 2.0 * graph @ graph - 2.0 * graph < 0.5
     loss[apart | same] = np.inf
     # Where a patch holds one of the two and a pair that changes, its spectrum changes.
-    one, other = np.nonzero(np.triu(loss < MAX_GAIN))
+    one, other = np.nonzero(np.triu(loss + np.minimum(prices, 0.0) < MAX_GAIN))
     for start in range(0, len(one), AT_ONCE):
         i, j = one[start : start + AT_ONCE], other[start : start + AT_ONCE]
         differs = np.abs(graph[i] - graph[j])
@@ -290,16 +291,20 @@ def _total(graph: Floats, held: Floats, members: list[Ints], losses: list[Floats
     return loss
 
 
-def _singles(graph: Floats, cost: Floats, loss: Floats) -> list[tuple[float, Moved]]:
-    """List exchanges of two members with the log-likelihood they cost, by eigenvectors and by what is known."""
+def _prices(graph: Floats, cost: Floats) -> Floats:
+    """What an exchange of two members costs by what is known, shape (u, u)."""
     mixed = graph @ cost
     kept = np.diag(mixed)
-    price = loss + kept[:, None] + kept[None, :] - mixed - mixed.T - 2.0 * graph * cost
+    return np.asarray(kept[:, None] + kept[None, :] - mixed - mixed.T - 2.0 * graph * cost)
+
+
+def _singles(price: Floats) -> list[tuple[float, Moved]]:
+    """List exchanges of two members with the log-likelihood they cost."""
     i, j = np.nonzero(np.triu(price < MAX_GAIN, k=1))
     return [(value, (one, other)) for value, one, other in zip(price[i, j].tolist(), i.tolist(), j.tolist())]
 
 
-def _doubles(graph: Floats, cost: Floats, loss: Floats) -> list[tuple[float, Moved]]:
+def _doubles(graph: Floats, cost: Floats, held: Floats, loss: Floats) -> list[tuple[float, Moved]]:
     """List exchanges of both ends of an edge, each with another member; what they cost nearly adds up."""
     prices, moves = [np.empty(0)], [np.empty((0, 4), np.int64)]
     for a, b in np.argwhere(np.triu(graph)):
@@ -307,15 +312,20 @@ def _doubles(graph: Floats, cost: Floats, loss: Floats) -> list[tuple[float, Mov
         both = loss[a, one][:, None] + loss[b, other][None, :]
         apart = (one[:, None] != other[None, :]) & (one[:, None] != b) & (other[None, :] != a)
         i, j = np.nonzero((both < MAX_GAIN) & apart)
+        if len(i) > MOST_DOUBLE:
+            least = np.argpartition(both[i, j], MOST_DOUBLE)[:MOST_DOUBLE]
+            i, j = i[least], j[least]
         prices.append(both[i, j])
         moves.append(np.stack([np.full(len(i), a), one[i], np.full(len(i), b), other[j]], axis=1))
     price, move = np.concatenate(prices), np.concatenate(moves)
     best = np.argsort(price, kind="stable")[:MOST_DOUBLE]
     found: list[tuple[float, Moved]] = []
     for moved, value in zip(map(tuple, move[best].tolist()), price[best].tolist()):
-        flipped = _flipped(graph, moved)
-        value += float((np.where(graph[flipped] > 0, 1.0, -1.0) * cost[flipped]).sum()) / 2
-        if value < MAX_GAIN and len(flipped[0]):
+        i, j = _flipped(graph, moved)
+        value += float((np.where(graph[i, j] > 0, 1.0, -1.0) * cost[i, j]).sum()) / 2
+        # A patch that holds a changed pair, but not all four, would get another spectrum.
+        broken = (held[:, i] * held[:, j]).any(axis=1) & ~held[:, moved].all(axis=1)
+        if value < MAX_GAIN and len(i) and not broken.any():
             found.append((value, moved))
     return found
 

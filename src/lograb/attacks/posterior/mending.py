@@ -37,6 +37,8 @@ FEW = 4
 RIDGE = 1e-9
 SMALL = 1e-3
 """Determinants below this make a candidate."""
+TIED = 1e-7
+"""Difference of determinants up to which flips are as good as each other."""
 TRIED = (8, 20)
 """Single and double flips of a step whose spectrum is computed, in patches of usual size."""
 SHARPNESS = (1.0, 0.1, 0.01)
@@ -140,17 +142,19 @@ def _worst_factors(mu: Floats, inverse: Floats, graph: Floats) -> Floats:
     return np.asarray(factors)
 
 
-def _one_wrong(patch: Patch, state: State) -> Floats | None:
-    """Find the graph if a single pair is wrong: exactly, and among all pairs."""
+def _one_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
+    """Find the graph if a single pair is wrong: exactly, and among all pairs; of equals the least certain."""
     mu, inverse = _resolvents(patch, state, None)
     if not len(mu):
         return None
     factors = _worst_factors(mu, inverse, state.graph)
-    i, j = np.unravel_index(np.argmin(factors), factors.shape)
-    if factors[i, j] > SMALL:
+    if factors.min() > SMALL:
         return None
-    graph = _flipped(state.graph, (np.array([i]), np.array([j])))
-    return np.asarray(graph[0]) if passes(graph, patch.mu[None])[0] else None
+    equal = np.where(factors < factors.min() + TIED, certainty, np.inf)
+    i, j = np.unravel_index([np.argmin(equal), np.argmin(factors)], factors.shape)
+    graphs = _flipped(state.graph, (i, j))
+    right = passes(graphs, np.stack([patch.mu, patch.mu]))
+    return np.asarray(graphs[np.argmax(right)]) if right.any() else None
 
 
 def _fewer(tries: int, size: int) -> int:
@@ -208,7 +212,7 @@ def few_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
         Of the pairs.
     """
     least = _least_certain(certainty, CANDIDATES[0])
-    found = _one_wrong(patch, state)
+    found = _one_wrong(patch, state, certainty)
     if found is None:
         found = _with_others(patch, state, list(least[: _fewer(CANDIDATES[0], len(certainty)), None]))
     if found is None and len(certainty) <= MAX_IN_TWOS:
@@ -240,7 +244,7 @@ def search(patch: Patch) -> tuple[Floats, bool]:
         kept = state.values[::-1][: len(patch.mu)]
         if spectral_error(state.values, patch.mu) < EXACT:
             return graph, True
-        found = _one_wrong(patch, state)
+        found = _one_wrong(patch, state, np.abs(patch.log_odds))
         if found is None and turned:
             found = _with_others(patch, state, first)
         if found is not None:

@@ -50,7 +50,7 @@ def posterior(
     def number(batches: list[Batch]) -> Pairs:
         return _pairs(whole, batches, centres, use_members)
 
-    keys, judged, checked, told = judge_in_rounds(seen, which, variance, centres, number, settings)
+    keys, judged, checked, usual, told = judge_in_rounds(seen, which, variance, centres, number, settings)
     radius, ball = whole.protocol.d, ball_keys(whole, centres)
     if radius < 2 or not len(ball):
         probability = probabilities(judged, checked, settings.misfit)
@@ -66,9 +66,12 @@ def posterior(
             asked = patches_to_ask(seen, which, keys, doubt) if left else which[:0]
             if not len(asked):
                 break
-            again = judge_again(seen, asked, variance, centres, number, settings, keys, judged, known)
+            again = judge_again(seen, asked, variance, centres, number, settings, usual, keys, judged, known)
             found = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known)
-            checked = np.where(known == 0, np.where(found != 0, found, checked), checked)
+            new = (known == 0) & (found != 0) & (found != checked)
+            if not new.any():
+                break
+            checked = np.where(new, found, checked)
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
     return _answer(whole, keys, probability, told)
 

@@ -65,7 +65,7 @@ def judge_in_rounds(
     centres: Ints,
     number: Callable[[list[Batch]], Pairs],
     settings: PosteriorSettings,
-) -> tuple[Ints, Floats, Floats, dict[str, Any]]:
+) -> tuple[Ints, Floats, Floats, Usual, dict[str, Any]]:
     """Judge the pairs of some patches.
 
     Parameters
@@ -84,6 +84,7 @@ def judge_in_rounds(
     keys : int64 array, shape (m,)
     judged, checked : float arrays, shape (m,)
         Log-odds as in `probabilities`.
+    usual : Usual
     told : dict
     """
     settled, passed, n_read = Settled(np.empty(0, np.int64), np.empty(0)), [], len(which)
@@ -120,7 +121,7 @@ def judge_in_rounds(
             break
     assert usual is not None
     told = {"degree_spread": usual.spread, "passed": passed, "not_passed": n_read - sum(passed)}
-    return keys, known, settled.look_up(keys), told
+    return keys, known, settled.look_up(keys), usual, told
 
 
 def judge_again(
@@ -130,6 +131,7 @@ def judge_again(
     centres: Ints,
     number: Callable[[list[Batch]], Pairs],
     settings: PosteriorSettings,
+    usual: Usual,
     keys: Ints,
     judged: Floats,
     known: Floats,
@@ -143,6 +145,7 @@ def judge_again(
     ----------
     seen, which, variance, centres, number, settings
         As in `judge_in_rounds`.
+    usual : Usual
     keys : int64 array, shape (m,), increasing
     judged : float array, shape (m,)
     known : float array, shape (m,)
@@ -157,7 +160,7 @@ def judge_again(
     pairs = number(batches)
     place = np.searchsorted(keys, pairs.keys)
     verdict = np.sign(known[place]).astype(np.int64)
-    works, _ = _settle(seen.protocol.d, batches, centres, None)
+    works, _ = _settle(seen.protocol.d, batches, centres, usual)
     evidence, prior, _ = iterate(works, replace(pairs, verdict=verdict), settings.iterations, settings.damping)
     odds = np.clip(evidence + prior, -SUREST, SUREST)
     again = judged.copy()
