@@ -260,7 +260,7 @@ RELIABILITY: tuple[tuple[str, str, list[dict[str, Any]]], ...] = (
     ("cora", "Cora, d = 2, 144 noisy instances", NOISY, POOLED),
     ("blogcatalog", "BlogCatalog, d = 1, σ = 0.05, 3 instances", [{"d": 1, "k": 32, "sigma": 0.05}], SEEDS),
 )
-COLOURS = ("#1f5fa8", "#c2571a", "#3b7d3b")
+COLOURS = ("#1f5fa8", "#c2571a")
 
 
 def draw(path: Path) -> None:
