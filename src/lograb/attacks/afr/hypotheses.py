@@ -156,10 +156,11 @@ def _best_sign(first: Floats, second: Floats, sample: Ints, tolerance: float) ->
 
 def contenders(low: Ints, high: Ints) -> Ints:
     """List the hypotheses that are not settled and may still be the first with the largest count."""
-    most = low.max()
     leader = np.argmax(low)
-    alive = (high > most) | ((high == most) & (np.arange(len(high)) < leader))
-    return np.flatnonzero(alive & (low < high))
+    alive = high > low[leader]
+    alive[:leader] = high[:leader] >= low[leader]
+    alive &= low < high
+    return np.flatnonzero(alive)
 
 
 def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level: Level) -> tuple[Ints, Ints]:

@@ -60,8 +60,7 @@ def ransac_align(
     size = max(size, r + 1)
     if m <= size:
         return align(first, second, tolerance)
-    sample = np.argpartition(rng.random((iterations, m)), size - 1, axis=1)[:, :size]
-    sample = _without_repetitions(sample, m)
+    sample = _without_repetitions(_draw(iterations, m, size, rng), m)
     _, turn, inliers = best_sample(first, second, sample, tolerance)
     if inliers.any():
         refined = procrustes((second[inliers].T @ first[inliers])[None])[0]
@@ -69,6 +68,20 @@ def ransac_align(
         if np.count_nonzero(again) >= np.count_nonzero(inliers):
             turn, inliers = refined, again
     return Alignment(turn, inliers, iterations)
+
+
+def _draw(n: int, m: int, size: int, rng: np.random.Generator) -> Ints:
+    """Draw n samples of some of m points, shape (n, size): those with the smallest of m random numbers each.
+
+    Positive numbers are in the order of their bits. The last bits are replaced by the point, because plain
+    numbers are partitioned twice as fast as their positions.
+    """
+    last = np.uint64((1 << (m - 1).bit_length()) - 1)
+    bits = rng.random((n, m)).view(np.uint64)
+    bits &= ~last
+    bits |= np.arange(m, dtype=np.uint64)
+    bits.partition(size - 1, axis=1)
+    return (bits[:, :size] & last).astype(np.int64)
 
 
 def _without_repetitions(sample: Ints, m: int) -> Ints:
