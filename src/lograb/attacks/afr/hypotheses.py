@@ -73,10 +73,10 @@ class Level:
         return float(np.finfo(self.dtype).eps) * growth / self.slack
 
 
-LEVELS = (Level(0.06, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-7))
+LEVELS = (Level(0.05, 5, np.float32, 1e-3), Level(0.002, 9, np.float64, 1e-7))
 AT_ONCE = 1 << 20
 """Entries of one stack of matrices; about eight stacks are kept, 32 MB in single precision."""
-WORTH = 1 << 22
+WORTH = 1 << 19
 """Samples times r³ for which a thread pays its start."""
 SMALL = 8
 """Dimensions up to which a transposed factor is better copied."""
@@ -189,8 +189,13 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
         np.matmul(rows[part, :, 1].swapaxes(1, 2), rows[part, :, 0], out=matrices[0, part])
         turn = _squeeze(matrices[:, part], level, size**1.5 * level.noise)
         images = moved[:, part]
-        np.matmul(turn, a, out=images[0])
-        np.matmul(turn.swapaxes(1, 2), b, out=images[1])
+        if r <= SMALL:  # one product for all; the transposed turns go where the Gram matrices were
+            np.copyto(matrices[3, part], turn.swapaxes(1, 2))
+            for turns, side, image in zip((turn, matrices[3, part]), (a, b), images):
+                np.matmul(turns.reshape(-1, r), side, out=image.reshape(-1, m))
+        else:
+            np.matmul(turn, a, out=images[0])
+            np.matmul(turn.swapaxes(1, 2), b, out=images[1])
         middle, width = _half_residuals(a, images, squares, level.slack)
         low[mine] = (middle + width <= half_limit) @ ones  # faster than a sum
         high[mine] = m - (middle - width > half_limit) @ ones
