@@ -190,8 +190,10 @@ def test_a_patch_that_fails_on_pairs_that_others_confirm_casts_doubt_on_them():
     other = moved(graph, 1, 5, 2, 6)
     agrees, differs = (published(which, small, 4, 0.05, 9) for which in (graph, other))
     family = family_of(graph, [*members, small])
-    assert families._check(family, [*patches, agrees])[1, 2] > 5
-    odds = families._check(family, [*patches, differs])
+    assert families._check(family, [*patches, agrees])[0][1, 2] > 5
+    odds, failed = families._check(family, [*patches, differs])
+    assert failed[np.ix_(small, small)].all()
+    assert not failed.all()
     assert (odds[np.ix_(small, small)] == 0).all()
     assert (odds != 0).any()
 
@@ -203,7 +205,8 @@ def test_a_graph_that_is_off_in_a_few_pairs_is_mended_for_all():
     for i, j in ((1, 2), (5, 9), (3, 7)):
         family.log_odds[i, j] = family.log_odds[j, i] = -0.1 * np.sign(family.log_odds[i, j])
     assert families._mend(family, patches)[1] == list(range(len(members)))
-    odds = families._check(family, patches)
+    odds, failed = families._check(family, patches)
+    assert not failed.any()
     assert ((odds > 0) == (graph > 0))[odds != 0].all()
     assert (odds != 0)[:17, :17].mean() > 0.9
     assert (np.diag(odds) == 0).all()
@@ -218,9 +221,9 @@ def test_what_is_known_is_not_overruled():
     np.fill_diagonal(known, 0.0)
     family = family_of(graph, members, known=known)
     family.log_odds[1:17, 1:17] = -9.0
-    assert (families._check(family, patches) == 0).all()
+    assert (families._check(family, patches)[0] == 0).all()
     free = replace(family, known=np.zeros(graph.shape))
-    assert families._check(free, patches)[1, 2] > 0
+    assert families._check(free, patches)[0][1, 2] > 0
 
 
 def instance_around_hubs(sigma=0.1, k=8, d=2, **parameters):
@@ -254,7 +257,9 @@ def test_patches_are_asked_that_hold_open_pairs_and_are_likely_to_pass(monkeypat
     assert set(asked.tolist()) <= set(holding(1, 9))
     assert (np.diff(seen.sizes[asked]) >= 0).all()
     assert not len(patches_to_ask(seen, which, keys, np.zeros(len(keys))))
-    assert not len(patches_to_ask(seen, which, keys, np.full(len(keys), 0.3)))  # far too much is open
+    small = patches_to_ask(seen, which, keys, np.full(len(keys), 0.3))
+    assert len(small)
+    assert (0.3 * seen.sizes[small] * (seen.sizes[small] - 1) / 2 < 20).all()  # in others far too much is open
     few = patches_to_ask(seen, which[:3], keys, doubt)
     assert set(few.tolist()) <= {0, 1, 2}
     monkeypatch.setattr(families, "MAX_SIZE", int(seen.sizes[asked].min()) - 1)
@@ -273,11 +278,38 @@ def test_patches_of_a_hub_settle_which_leaves_are_joined():
     known = np.where(np.minimum(keys // n, keys % n) == 0, np.where(true, 9.0, -9.0), 0.0)
     variance = np.full(seen.n_patches, 0.01)
     asked = patches_to_ask(seen, np.arange(seen.n_patches), keys, np.minimum(probability, 1 - probability))
-    found = check_together(seen, asked, variance, keys, probability, known)
+    found, failed = check_together(seen, asked, variance, keys, probability, known)
+    assert not failed.any()
     hub = (keys // n < 25) & (keys % n < 25)
     assert (found[hub] != 0).mean() > 0.9
     assert ((found > 0) == true)[found != 0].all()
     assert found[keys == 1 * n + 2][0] > 5
+
+
+def test_pairs_of_patches_that_cannot_be_mended_are_told(monkeypatch):
+    """Without any mending a family with a wrong pair fails: its open pairs are told, those known are not."""
+    instance = instance_around_hubs()
+    seen, (keys, true) = instance.observations, pairs_of(instance)
+    n = seen.n_nodes
+    probability = np.where(true, 0.99, 0.002)
+    probability[keys == 1 * n + 2] = 0.4
+    known = np.where(np.minimum(keys // n, keys % n) == 0, np.where(true, 9.0, -9.0), 0.0)
+    asked = patches_to_ask(seen, np.arange(seen.n_patches), keys, np.minimum(probability, 1 - probability))
+    monkeypatch.setattr(families, "few_wrong", lambda *_: None)
+    monkeypatch.setattr(families, "descend", lambda graph, *_: graph)
+    found, failed = check_together(seen, asked, np.full(seen.n_patches, 0.01), keys, probability, known)
+    assert failed[keys == 1 * n + 2].all()
+    assert not (failed & ((known != 0) | (found != 0))).any()
+
+
+def test_judgements_on_pairs_of_failed_patches_count_less():
+    probability = np.array([0.98, 0.001, 0.98, 1.0 - 1e-6, 1e-6, 0.4])
+    failed = np.array([True, True, False, True, True, False])
+    found = attack._doubted(probability, failed)
+    np.testing.assert_array_equal(found[2:], probability[2:])
+    share = (0.98 + 0.001) / 2
+    np.testing.assert_allclose(found[:2], [0.8 * 0.98 + 0.2 * share, 0.8 * 0.001 + 0.2 * share])
+    np.testing.assert_array_equal(attack._doubted(probability, np.zeros(6, dtype=bool)), probability)
 
 
 def test_pairs_are_judged_again_whatever_was_thought_of_them():

@@ -15,16 +15,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from lograb.attacks.pairs import unpair
 from lograb.attacks.posterior.checksum import MAX_COST, MAX_WRONG
+from lograb.attacks.posterior.descent import descend
 from lograb.attacks.posterior.exchanges import GAIN, MAX_GAIN, odds_against, plausible, swaps, visible
-from lograb.attacks.posterior.graphs import EXACT, Patch, spectral_error, state_of
+from lograb.attacks.posterior.graphs import EXACT, Patch, passes, spectral_error, state_of
 from lograb.attacks.posterior.mending import few_wrong
 from lograb.parallel import ordered_map
 from lograb.ragged import owners, pointer, ranges
-from lograb.types import Floats, Ints, Observations
+from lograb.types import Bools, Floats, Ints, Observations
 
 FAINT = 1e-4
 """Distance from 0 and 1 from which a pair is open."""
@@ -38,6 +39,10 @@ MOST_NODES = 3000
 """Members of all patches of a family up to which it is checked."""
 MOST_TRIED = 6
 """Patches of a family that are mended in vain."""
+AT_A_TIME = 6
+"""Patches that are mended downhill together."""
+MOST_IN_VAIN = 2
+"""How often none of them fits afterwards."""
 MOST_EXCHANGES = 200
 AT_ONCE = 2000
 """Exchanges that are looked at together."""
@@ -71,8 +76,8 @@ class Family:
 
 def check_together(
     seen: Observations, asked: Ints, variance: Floats, keys: Ints, probability: Floats, known: Floats
-) -> Floats:
-    """Check patches family by family; log-odds of the pairs that are settled, 0 for the others.
+) -> tuple[Floats, Bools]:
+    """Check patches family by family.
 
     Parameters
     ----------
@@ -84,15 +89,24 @@ def check_together(
     probability : float array, shape (m,)
     known : float array, shape (m,)
         Log-odds of pairs that are no question any more, 0 for open ones.
+
+    Returns
+    -------
+    found : float array, shape (m,)
+        Log-odds of the open pairs that are settled, 0 for the others.
+    failed : bool array, shape (m,)
+        Open pairs in patches that could not be mended: some of these are not what they are taken for.
     """
-    low, high = np.zeros(len(keys)), np.zeros(len(keys))
+    low, high, failed = np.zeros(len(keys)), np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
     for family in _families(seen, asked, keys, probability, known):
-        odds = _check(family, [_patch(seen, family, at, variance) for at in range(len(family.patches))])
-        one, other = np.nonzero(np.triu(odds))
+        odds, wrong = _check(family, [_patch(seen, family, at, variance) for at in range(len(family.patches))])
+        one, other = np.nonzero(np.triu((family.known == 0) & ((odds != 0) | wrong), k=1))
         place = np.searchsorted(keys, family.nodes[one] * seen.n_nodes + family.nodes[other])
         low[place] = np.minimum(low[place], odds[one, other])
         high[place] = np.maximum(high[place], odds[one, other])
-    return low + high
+        failed[place] |= wrong[one, other]
+    found = low + high
+    return found, failed & (found == 0)
 
 
 def patches_to_ask(seen: Observations, which: Ints, keys: Ints, doubt: Floats) -> Ints:
@@ -111,7 +125,7 @@ def patches_to_ask(seen: Observations, which: Ints, keys: Ints, doubt: Floats) -
     held = _held(seen, which, keys[open_])
     if held is None:
         return which[:0]
-    fitting = np.flatnonzero((np.diff(held.indptr) > 0) & (held @ doubt[open_] < MAX_WRONG[1]))
+    fitting = np.flatnonzero((np.diff(held.indptr) > 0) & (held @ doubt[open_] < MAX_WRONG[0]))
     asked, times = [], np.zeros(len(open_), dtype=np.int64)
     for at in fitting[np.argsort(seen.sizes[which[fitting]], kind="stable")].tolist():
         pairs = held.indices[held.indptr[at] : held.indptr[at + 1]]
@@ -171,8 +185,8 @@ def _patch(seen: Observations, family: Family, at: int, variance: Floats) -> Pat
     return Patch(seen.block(patch), mu, float(variance[patch]), family.log_odds[inside], cost)
 
 
-def _check(family: Family, patches: list[Patch]) -> Floats:
-    """Find the graph of a family; log-odds of its pairs, shape (u, u), 0 where nothing is settled."""
+def _check(family: Family, patches: list[Patch]) -> tuple[Floats, Bools]:
+    """Find the graph of a family: log-odds of pairs, 0 where nothing is settled, and pairs of failed patches."""
     graph, passed = _mend(family, patches)
     against, confirmed = np.ones(graph.shape), np.zeros(graph.shape, dtype=bool)
     cost = np.clip(family.known, -MAX_COST, MAX_COST)
@@ -185,9 +199,10 @@ def _check(family: Family, patches: list[Patch]) -> Floats:
             confirmed[np.ix_(family.members[at], family.members[at])] = True
     wrong = (cost != 0) & ((graph > 0) != (cost > 0))
     np.fill_diagonal(wrong, False)
-    shown, doubtful = np.zeros(graph.shape, dtype=bool), np.zeros(graph.shape, dtype=bool)
-    for inside, patch in zip(family.members, patches):
+    shown, doubtful, failed = np.zeros((3, *graph.shape), dtype=bool)
+    for at, (inside, patch) in enumerate(zip(family.members, patches)):
         block = np.ix_(inside, inside)
+        failed[block] |= at not in passed
         if confirmed[block].all():
             state = state_of(patch, graph[block])
             if spectral_error(state.values, patch.mu) >= EXACT:
@@ -195,12 +210,12 @@ def _check(family: Family, patches: list[Patch]) -> Floats:
             elif plausible(patch, state) and not wrong[block].any():
                 shown[block] |= visible(patch, state)
     settled = shown & ~doubtful & ~np.eye(len(graph), dtype=bool)
-    return np.where(settled, np.where(graph > 0, -np.log(against), np.log(against)), 0.0)
+    return np.where(settled, np.where(graph > 0, -np.log(against), np.log(against)), 0.0), failed
 
 
 def _mend(family: Family, patches: list[Patch]) -> tuple[Floats, list[int]]:
     """Change the likeliest graph of a family until it has the eigenvalues of its patches; which ones it has."""
-    graph = (family.log_odds > 0).astype(float)
+    graph = _descend(family, patches)
     certainty = np.abs(family.log_odds)
     passed, in_vain = [], 0
     for at, (inside, patch) in enumerate(zip(family.members, patches)):
@@ -215,6 +230,27 @@ def _mend(family: Family, patches: list[Patch]) -> tuple[Floats, list[int]]:
         certainty[block] = np.inf
         passed.append(at)
     return graph, passed
+
+
+def _descend(family: Family, patches: list[Patch]) -> Floats:
+    """Go from the likeliest graph of a family downhill, some patches at a time, as long as more of them fit."""
+
+    def fits(graph: Floats) -> Bools:
+        blocks = ((patch, graph[np.ix_(own, own)]) for own, patch in zip(family.members, patches))
+        return np.array([passes(block[None], patch.mu[None])[0] for patch, block in blocks])
+
+    graph = (family.log_odds > 0).astype(float)
+    free = (family.known == 0) & (expit(-np.abs(family.log_odds)) > FAINT)
+    fit, tried, in_vain = fits(graph), np.zeros(len(patches), dtype=bool), 0
+    while len(some := np.flatnonzero(~fit & ~tried)[:AT_A_TIME]) and in_vain < MOST_IN_VAIN:
+        tried[some] = True
+        members, chosen = [family.members[at] for at in some], [patches[at] for at in some]
+        lower = descend(graph, free, members, chosen)
+        now = fits(lower)
+        in_vain += not now[some].any()
+        if now.sum() >= fit.sum():
+            graph, fit = lower, now
+    return graph
 
 
 def _exchange(graph: Floats, cost: Floats, members: list[Ints], patches: list[Patch]) -> tuple[Floats, Floats]:

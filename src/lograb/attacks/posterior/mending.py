@@ -28,8 +28,6 @@ CANDIDATES = (60, 300)
 """Least certain pairs that are tried as one of two wrong ones, and that may be flipped in a step downhill."""
 IN_TWOS = 12
 """Least certain pairs of which two at a time are tried."""
-MAX_IN_TWOS = 200
-"""Members of the largest patch in which that is done."""
 USUAL_SIZE = 60
 """Members of a patch up to which all of them are tried."""
 FEW = 4
@@ -204,7 +202,7 @@ def _least_certain(certainty: Floats, most: int) -> Ints:
 
 
 def few_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
-    """Find the graph if up to three pairs are wrong, two in large patches, all but one among the least certain.
+    """Find the graph if up to three pairs are wrong, all but one of them among the least certain.
 
     Parameters
     ----------
@@ -215,7 +213,7 @@ def few_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
     found = _one_wrong(patch, state, certainty)
     if found is None:
         found = _with_others(patch, state, list(least[: _fewer(CANDIDATES[0], len(certainty)), None]))
-    if found is None and len(certainty) <= MAX_IN_TWOS:
+    if found is None:
         found = _with_others(patch, state, [np.array(two) for two in combinations(least[:IN_TWOS].tolist(), 2)])
     return found
 

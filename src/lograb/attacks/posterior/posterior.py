@@ -10,14 +10,14 @@ from lograb.attacks.membership import membership
 from lograb.attacks.pairs import pair_keys, unpair
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.cut import best_expected_f1
-from lograb.attacks.posterior.families import check_together, patches_to_ask
+from lograb.attacks.posterior.families import FAINT, check_together, patches_to_ask
 from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.paths import reconcile
 from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds, probabilities
 from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
-from lograb.types import Floats, Ints, Observations, Reconstruction
+from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
@@ -26,6 +26,8 @@ LISTED = 1e-3
 """Pairs below this probability are not listed."""
 TOGETHER = 2
 """How often patches are checked together."""
+UNMENDED = 0.2
+"""Share of open pairs on which the judgement is worth nothing where patches cannot be mended."""
 CO_OCCURRENCE = 0.25
 """Probability of the pairs that co-occurrence alone picks out."""
 
@@ -60,6 +62,7 @@ def posterior(
         def reconciled(judged: Floats, checked: Floats) -> tuple[Floats, Floats]:
             return reconcile(keys, judged, checked, ball, tells, whole.n_nodes, settings)
 
+        failed = np.zeros(len(keys), dtype=bool)
         for left in range(TOGETHER if _checkable(seen, settings) else 0, -1, -1):
             probability, known = reconciled(judged, checked)
             doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)
@@ -67,13 +70,21 @@ def posterior(
             if not len(asked):
                 break
             again = judge_again(seen, asked, variance, centres, number, settings, usual, keys, judged, known)
-            found = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known)
+            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known)
             new = (known == 0) & (found != 0) & (found != checked)
             if not new.any():
                 break
             checked = np.where(new, found, checked)
+        probability = _doubted(probability, failed & (known == 0))
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
     return _answer(whole, keys, probability, told)
+
+
+def _doubted(probability: Floats, failed: Bools) -> Floats:
+    """Take back some certainty about open pairs of patches that fail the check and cannot be mended."""
+    failed = failed & (np.minimum(probability, 1.0 - probability) > FAINT)
+    share = float(probability[failed].mean()) if failed.any() else 0.0
+    return np.where(failed, (1.0 - UNMENDED) * probability + UNMENDED * share, probability)
 
 
 def _checkable(seen: Observations, settings: PosteriorSettings) -> bool:
