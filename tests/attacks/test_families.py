@@ -242,7 +242,7 @@ def pairs_of(instance):
     return keys, np.isin(keys, edge_keys(instance.truth.edges, seen.n_nodes))
 
 
-def test_patches_are_asked_that_hold_open_pairs_and_are_likely_to_pass(monkeypatch):
+def test_patches_are_asked_that_hold_open_pairs_and_are_not_too_open(monkeypatch):
     instance = instance_around_hubs()
     seen, (keys, _) = instance.observations, pairs_of(instance)
     which = np.arange(seen.n_patches)

@@ -1,4 +1,4 @@
-"""Mend graphs with many wrong pairs: downhill, by what each flip gains, exactly and for all pairs at once.
+"""Mend graphs with many wrong pairs: downhill, by what each flip gains, for all pairs at once.
 
 What was published of a patch fits a graph with S = I - L = V diag(ν) Vᵀ the better, the more of each column y_a of
 the embedding lies where S has eigenvalues near μ_a,
@@ -26,11 +26,13 @@ from lograb.types import Bools, Floats, Ints
 WIDTHS = (3.0, 1.0, 0.3)
 """Widths, as multiples of the root mean square error of the eigenvalues: the next when there is no way down."""
 TRIED = 8
-"""Flips that gain most of which one must bring the eigenvalues closer."""
+"""Flips that gain most, of which the first that brings the eigenvalues closer is taken."""
+CLOSER = 1.0 - 1e-6
+"""Factor by which the error must fall: more than rounding does."""
 LEAST = 5.0
 """Log-likelihood that a flip must gain."""
 AT_ONCE = 1 << 18
-"""Pairs times eigenvalues that are looked at together."""
+"""Pairs times eigenvalues that are looked at together, all pairs of a patch at least."""
 
 
 def gains(patch: Patch, state: State, i: Ints, j: Ints, width: float) -> Floats:
@@ -43,7 +45,7 @@ def gains(patch: Patch, state: State, i: Ints, j: Ints, width: float) -> Floats:
     vectors = state.basis / root[:, None]
     moved = [np.sqrt(degrees[end] + sign) - root[end] for end in (i, j)]
     total = np.zeros(len(i))
-    step = max(1, AT_ONCE // max(1, len(i)))
+    step = max(1, AT_ONCE // max(len(i), len(root) ** 2))
     for start in range(0, len(patch.mu), step):
         seen = patch.observed[:, start : start + step].T
         z = patch.mu[start : start + step, None] + 1j * width
@@ -72,7 +74,7 @@ def gains(patch: Patch, state: State, i: Ints, j: Ints, width: float) -> Floats:
 
 
 def descend(graph: Floats, free: Bools, members: list[Ints], patches: list[Patch]) -> Floats:
-    """Flip pairs, always the one that gains most, as long as the errors of the eigenvalues fall.
+    """Flip pairs that gain most, one after the other, as long as the errors of the eigenvalues fall.
 
     Parameters
     ----------
@@ -91,25 +93,25 @@ def descend(graph: Floats, free: Bools, members: list[Ints], patches: list[Patch
         held = np.flatnonzero((position[i] >= 0) & (position[j] >= 0))
         inside.append((held, position[i[held]], position[j[held]]))
 
-    def state(at: int) -> State:
-        return state_of(patches[at], graph[np.ix_(members[at], members[at])])
-
     def gained(at: int) -> Floats:
-        return gains(patches[at], states[at], *inside[at][1:], width)
+        state = state_of(patches[at], graph[np.ix_(members[at], members[at])])
+        return gains(patches[at], state, *inside[at][1:], width)
 
     sharpness, off = 0, _error(graph, members, patches)
     while off > EXACT and sharpness < len(WIDTHS):
-        states, width = list(ordered_map(state, range(len(patches)))), WIDTHS[sharpness] * off
-        total = np.zeros(len(i))
+        total, width = np.zeros(len(i)), WIDTHS[sharpness] * off
         for (held, *_), gain in zip(inside, ordered_map(gained, range(len(patches)))):
             total[held] += gain
-        sharpness += 1
-        for at in np.argsort(-total, kind="stable")[:TRIED]:
+        best = np.argsort(-total, kind="stable")[:TRIED]
+        for at in best[total[best] > LEAST]:
             flipped = graph.copy()
             flipped[i[at], j[at]] = flipped[j[at], i[at]] = 1.0 - graph[i[at], j[at]]
-            if total[at] > LEAST and (now := _error(flipped, members, patches)) < off:
-                graph, off, sharpness = flipped, now, sharpness - 1
+            now = _error(flipped, members, patches)
+            if now < CLOSER * off:
+                graph, off = flipped, now
                 break
+        else:
+            sharpness += 1
     return graph
 
 

@@ -18,12 +18,12 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from lograb.attacks.pairs import unpair
-from lograb.attacks.posterior.checksum import MAX_COST, MAX_WRONG
+from lograb.attacks.posterior.checksum import MAX_COST
 from lograb.attacks.posterior.descent import descend
 from lograb.attacks.posterior.exchanges import GAIN, MAX_GAIN, odds_against, plausible, swaps, visible
 from lograb.attacks.posterior.graphs import EXACT, Patch, passes, spectral_error, state_of
 from lograb.attacks.posterior.mending import few_wrong
-from lograb.parallel import ordered_map
+from lograb.parallel import one_blas_thread, ordered_map
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Bools, Floats, Ints, Observations
 
@@ -31,6 +31,8 @@ FAINT = 1e-4
 """Distance from 0 and 1 from which a pair is open."""
 MAX_SIZE = 400
 """Members of the largest patch that is asked."""
+MAX_WRONG = 20.0
+"""Expected number of wrong pairs up to which a patch is asked."""
 MOST_HELD = 20_000_000
 """Patches of both ends of all open pairs, one after the other, up to which families are looked for."""
 ENOUGH = 20
@@ -95,22 +97,23 @@ def check_together(
     found : float array, shape (m,)
         Log-odds of the open pairs that are settled, 0 for the others.
     failed : bool array, shape (m,)
-        Open pairs in patches that could not be mended: some of these are not what they are taken for.
+        Open pairs in patches that still fail: some of these are not what they are taken for.
     """
     low, high, failed = np.zeros(len(keys)), np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
     for family in _families(seen, asked, keys, probability, known):
-        odds, wrong = _check(family, [_patch(seen, family, at, variance) for at in range(len(family.patches))])
-        one, other = np.nonzero(np.triu((family.known == 0) & ((odds != 0) | wrong), k=1))
+        with one_blas_thread():
+            odds, fails = _check(family, [_patch(seen, family, at, variance) for at in range(len(family.patches))])
+        one, other = np.nonzero(np.triu((family.known == 0) & ((odds != 0) | fails), k=1))
         place = np.searchsorted(keys, family.nodes[one] * seen.n_nodes + family.nodes[other])
         low[place] = np.minimum(low[place], odds[one, other])
         high[place] = np.maximum(high[place], odds[one, other])
-        failed[place] |= wrong[one, other]
+        failed[place] |= fails[one, other]
     found = low + high
     return found, failed & (found == 0)
 
 
 def patches_to_ask(seen: Observations, which: Ints, keys: Ints, doubt: Floats) -> Ints:
-    """Choose patches with open pairs, smallest first: some for every pair, and none that is likely to fail.
+    """Choose patches with open pairs, smallest first: some for every pair, and none in which far too much is open.
 
     Parameters
     ----------
@@ -125,7 +128,7 @@ def patches_to_ask(seen: Observations, which: Ints, keys: Ints, doubt: Floats) -
     held = _held(seen, which, keys[open_])
     if held is None:
         return which[:0]
-    fitting = np.flatnonzero((np.diff(held.indptr) > 0) & (held @ doubt[open_] < MAX_WRONG[0]))
+    fitting = np.flatnonzero((np.diff(held.indptr) > 0) & (held @ doubt[open_] < MAX_WRONG))
     asked, times = [], np.zeros(len(open_), dtype=np.int64)
     for at in fitting[np.argsort(seen.sizes[which[fitting]], kind="stable")].tolist():
         pairs = held.indices[held.indptr[at] : held.indptr[at + 1]]
@@ -200,15 +203,14 @@ def _check(family: Family, patches: list[Patch]) -> tuple[Floats, Bools]:
     wrong = (cost != 0) & ((graph > 0) != (cost > 0))
     np.fill_diagonal(wrong, False)
     shown, doubtful, failed = np.zeros((3, *graph.shape), dtype=bool)
-    for at, (inside, patch) in enumerate(zip(family.members, patches)):
+    for inside, patch in zip(family.members, patches):
         block = np.ix_(inside, inside)
-        failed[block] |= at not in passed
-        if confirmed[block].all():
-            state = state_of(patch, graph[block])
-            if spectral_error(state.values, patch.mu) >= EXACT:
-                doubtful[block] = True  # each of its pairs is in a patch that passed, and yet it fails
-            elif plausible(patch, state) and not wrong[block].any():
-                shown[block] |= visible(patch, state)
+        state = state_of(patch, graph[block])
+        if spectral_error(state.values, patch.mu) >= EXACT:
+            failed[block] = True
+            doubtful[block] |= confirmed[block].all()  # although each of its pairs is in a patch that passed
+        elif confirmed[block].all() and plausible(patch, state) and not wrong[block].any():
+            shown[block] |= visible(patch, state)
     settled = shown & ~doubtful & ~np.eye(len(graph), dtype=bool)
     return np.where(settled, np.where(graph > 0, -np.log(against), np.log(against)), 0.0), failed
 
@@ -233,7 +235,7 @@ def _mend(family: Family, patches: list[Patch]) -> tuple[Floats, list[int]]:
 
 
 def _descend(family: Family, patches: list[Patch]) -> Floats:
-    """Go from the likeliest graph of a family downhill, some patches at a time, as long as more of them fit."""
+    """Go from the likeliest graph of a family downhill, some patches at a time, unless fewer of them fit then."""
 
     def fits(graph: Floats) -> Bools:
         blocks = ((patch, graph[np.ix_(own, own)]) for own, patch in zip(family.members, patches))
