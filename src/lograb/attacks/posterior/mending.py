@@ -1,8 +1,8 @@
 """Mend a graph that has not the published eigenvalues.
 
 One wrong pair is found exactly: flipping (i, j) changes A - μ D in four entries, so a determinant of order two
-says whether μ becomes an eigenvalue, for all pairs at once. So are two wrong pairs, if one of them is among the
-least certain. More are approached by a search. For a graph with S = I - L = V diag(ν) Vᵀ and the observation
+says whether μ becomes an eigenvalue, for all pairs at once. So are two or three wrong pairs, if all but
+one of them are among the least certain. More are approached by a search. For a graph with S = I - L = V diag(ν) Vᵀ and the observation
 Y = U + σE, the residual of the eigen-equation in the graph's own basis,
 
     Vᵀ (S Y - Y M)  with entries  (ν_b - μ_a) (Vᵀ Y)_ba,
@@ -23,7 +23,7 @@ from lograb.types import Floats, Ints
 
 STEPS = 24
 MAX_DESCENT = 100
-"""Members of the largest patch in which more than two wrong pairs are looked for."""
+"""Members of the largest patch that is searched for more wrong pairs."""
 CANDIDATES = (60, 300)
 """Least certain pairs that are tried as one of two wrong ones, and that may be flipped in a step downhill."""
 IN_TWOS = 12
