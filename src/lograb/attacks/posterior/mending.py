@@ -3,7 +3,8 @@
 One wrong pair is found exactly: flipping (i, j) changes A - μ D in four entries, so a determinant of order two
 says whether μ becomes an eigenvalue, for all pairs at once. So are two or three wrong pairs, if all but
 one of them are among the least certain. More are approached by a search. For a graph with
-S = I - L = V diag(ν) Vᵀ and the observation Y = U + σE, the residual of the eigen-equation in the graph's own basis,
+S = I - L = V diag(ν) Vᵀ and the observation Y = U + σE, the residual of the eigen-equation in the graph's own
+basis,
 
     Vᵀ (S Y - Y M)  with entries  (ν_b - μ_a) (Vᵀ Y)_ba,
 
