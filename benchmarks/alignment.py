@@ -27,14 +27,14 @@ from timing import both, seconds
 
 import lograb
 from lograb.attacks.afr import AfrSettings, afr, islands
-from lograb.attacks.afr.ransac import Alignment, ransac_align
-from lograb.attacks.alignment import Overlaps, locate_overlaps, padded_coordinates
-from lograb.attacks.eigen_sync import eigen_sync
-from lograb.attacks.local2global import local2global
-from lograb.attacks.partners import choose_pairs, number_components
-from lograb.attacks.pointnetlk import pointnetlk
-from lograb.attacks.relative_maps import relative_maps
-from lograb.attacks.synchronisation import PatchGraph, round_blocks, synchronise
+from lograb.attacks.alignment.overlaps import Overlaps, locate_overlaps, padded_coordinates
+from lograb.attacks.alignment.partners import choose_pairs, number_components
+from lograb.attacks.alignment.ransac import Alignment, ransac_align
+from lograb.attacks.alignment.relative_maps import relative_maps
+from lograb.attacks.alignment.synchronisation import PatchGraph, round_blocks, synchronise
+from lograb.attacks.baselines.eigen_sync import eigen_sync
+from lograb.attacks.baselines.local2global import local2global
+from lograb.attacks.baselines.pointnetlk import pointnetlk
 from lograb.types import Floats, Ints
 
 

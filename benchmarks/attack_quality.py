@@ -31,7 +31,7 @@ import numpy as np
 import lograb
 from lograb.metrics import calibration, calibration_error, reliability
 from lograb.metrics.calibration import UNDECIDED
-from lograb.metrics.edges import edge_keys
+from lograb.pairs import edge_keys
 from lograb.tasks import average, bounds, evaluate, run_attack, score
 
 SEEDS = (0, 1, 2)

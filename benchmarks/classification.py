@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import lograb
-from lograb.learning.catalog import MODELS
+from lograb.learning.nodes.catalog import MODELS
+from lograb.learning.nodes.splits import SPLITS, make_split
 from lograb.learning.patchset import patch_set
-from lograb.learning.splits import SPLITS, make_split
 from lograb.tasks.node_classification import (
     check_choices,
     describe_split,
@@ -135,7 +135,7 @@ def table(folder: Path) -> None:
 
 
 def parameters(folder: Path | None) -> None:
-    from lograb.learning.models.classifier import count_parameters
+    from lograb.learning.nodes.models.classifier import count_parameters
 
     print("| model | paper, K | ours | paper, ms (A100) | ours, ms (one core) |\n|---|---|---|---|---|")
     for name, model in MODELS.items():

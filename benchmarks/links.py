@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import lograb
-from lograb.learning.links_catalog import LINKS
+from lograb.learning.links.catalog import LINKS
 from lograb.tasks.fragments import Halo, Negatives, Questions, ask
 from lograb.tasks.link_prediction import LinkRun, summarise
 

@@ -26,10 +26,11 @@ import numpy as np
 import scipy.sparse as sp
 
 import lograb
-from lograb.attacks.eigen_sync import EigenSyncSettings, align
-from lograb.attacks.membership import membership
-from lograb.attacks.nearest import join_neighbours
-from lograb.metrics import count_edges, shared_pairs
+from lograb.attacks.baselines.eigen_sync import EigenSyncSettings, align
+from lograb.attacks.baselines.membership import membership
+from lograb.attacks.baselines.nearest import join_neighbours
+from lograb.metrics import count_edges
+from lograb.pairs import shared_pairs
 from lograb.tasks import bounds, score
 from lograb.types import Floats, Ints, Observations
 

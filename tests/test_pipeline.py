@@ -139,7 +139,7 @@ def test_co_observed_edges_at_full_coverage_are_all_edges():
 def test_to_pyg(tmp_path):
     torch = pytest.importorskip("torch")
     instance = lograb.generate("citation", p=0.02, k=6, sigma=0.05)
-    listed = instance.to_pyg()
+    listed = lograb.to_pyg(instance)
     seen = instance.observations
     assert len(listed) == seen.n_patches
     for i, data in enumerate(listed):
@@ -156,7 +156,7 @@ def test_to_pyg(tmp_path):
         inner = instance.truth.adjacency[nodes][:, nodes]
         assert data.edge_index.shape == (2, inner.nnz)
         assert all(inner[a, b] for a, b in data.edge_index.T.tolist())
-    assert lograb.generate("karate").to_pyg()[0].x.shape[1] == 0
+    assert lograb.to_pyg(lograb.generate("karate"))[0].x.shape[1] == 0
     assert listed[0].x.dtype == torch.float32
 
 

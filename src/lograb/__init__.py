@@ -27,6 +27,7 @@ _HOME = {
     "generate_file": "lograb.pipeline",
     "load": "lograb.pipeline",
     "verify": "lograb.pipeline",
+    "to_pyg": "lograb.learning.pyg",
     "load_graph": "lograb.graphs",
     "load_graphs": "lograb.graphs",
     "Instance": "lograb.instance",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from lograb.errors import ArchiveError, LograbError
     from lograb.graphs import load_graph, load_graphs
     from lograb.instance import Instance
+    from lograb.learning.pyg import to_pyg
     from lograb.pipeline import generate, generate_file, load, verify
     from lograb.spec import InstanceSpec
     from lograb.types import Graph, Observations, Patches, Reconstruction
@@ -61,6 +63,7 @@ __all__ = [
     "load",
     "load_graph",
     "load_graphs",
+    "to_pyg",
     "verify",
 ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lograb.archive import schema
 from lograb.errors import ArchiveError
 from lograb.instance import Instance
 from lograb.patches import induced_edges
@@ -27,24 +28,24 @@ def check_graph(instance: Instance) -> None:
     seen = instance.observations
     _check_spectra(seen, instance.spec.k)
     _ = instance.features, instance.node_names
-    for column in ("fragments/core", "labels/indicators", "truth/co_observed"):
+    for column in (schema.CORE, schema.INDICATORS, schema.CO_OBSERVED):
         flags = instance.tables.get(column)
         if flags is not None and (np.asarray(flags[0 : flags.shape[0]]) > 1).any():
             raise ArchiveError(f"{column}.npy", "must hold 0 and 1 only")
     labels = instance.labels
     if labels is not None and labels.ndim == 1 and len(labels) and labels.min() < -1:
-        raise ArchiveError("labels/classes.npy", f"must hold classes from 0 on, or -1, got {labels.min()}")
+        raise ArchiveError(f"{schema.CLASSES}.npy", f"must hold classes from 0 on, or -1, got {labels.min()}")
     if instance.has_truth:
         _check_edges(instance, seen)
 
 
 def _check_spectra(seen: Observations, k: int) -> None:
     if not np.array_equal(seen.ranks, np.minimum(seen.sizes, k)):
-        raise ArchiveError("observations/value_ptr.npy", f"ranks must be min(k, size) with k = {k}")
+        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"ranks must be min(k, size) with k = {k}")
     if seen.centres is not None:
         last = np.append(seen.nodes, -1)[_positions(seen)]
         if not np.array_equal(last, seen.centres):
-            raise ArchiveError("observations/centres.npy", "a centre must be a member of its patch")
+            raise ArchiveError(f"{schema.CENTRES}.npy", "a centre must be a member of its patch")
     if seen.values is None:
         return
     steps = np.diff(seen.values)
@@ -52,9 +53,9 @@ def _check_spectra(seen: Observations, k: int) -> None:
     starts = seen.value_ptr[1:-1]
     inside[starts[(starts > 0) & (starts < len(seen.values))] - 1] = False
     if (steps[inside] < 0).any() or (seen.values < 0).any() or (seen.values > 2).any():
-        raise ArchiveError("observations/values.npy", "eigenvalues must ascend inside each patch, from 0 to 2")
+        raise ArchiveError(f"{schema.VALUES}.npy", "eigenvalues must ascend inside each patch, from 0 to 2")
     if seen.next_values is not None and not np.array_equal(np.isnan(seen.next_values), seen.complete):
-        raise ArchiveError("observations/next_values.npy", "must be NaN exactly where a spectrum is complete")
+        raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "must be NaN exactly where a spectrum is complete")
 
 
 def _positions(seen: Observations) -> Ints:
@@ -71,6 +72,6 @@ def _check_edges(instance: Instance, seen: Observations) -> None:
     ptr, ends = instance.patch_edges
     local = edges.entries - np.repeat(seen.ptr[:-1], np.diff(edges.ptr))[:, None]
     if not np.array_equal(ptr, edges.ptr) or not np.array_equal(ends, local):
-        raise ArchiveError("patch_edges/ends.npy", "are not the true edges inside the patches")
+        raise ArchiveError(f"{schema.EDGE_ENDS}.npy", "are not the true edges inside the patches")
     if not np.array_equal(instance.co_observed, edges.co_observed):
-        raise ArchiveError("truth/co_observed.npy", "does not mark exactly the edges that some patch contains")
+        raise ArchiveError(f"{schema.CO_OBSERVED}.npy", "does not mark exactly the edges that some patch contains")

@@ -7,21 +7,19 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from lograb.archive import schema
 from lograb.archive.manifest import Manifest
-from lograb.archive.tables import POINTERS, Tables, cut
+from lograb.archive.tables import Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
 from lograb.ragged import pointer
 from lograb.spec import InstanceSpec, Origin
 from lograb.types import Graph, Ints, Matrix, Observations
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
 
 
 class Instance:
@@ -36,7 +34,7 @@ class Instance:
     ----------
     manifest : Manifest
     tables : Tables
-        The columns behind all parts, in memory or in a file (see `lograb.archive.tables`).
+        The columns behind all parts, in memory or in a file (see `lograb.archive.schema`).
     """
 
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
@@ -59,7 +57,7 @@ class Instance:
         return self.manifest.name
 
     def __len__(self) -> int:
-        return int(self.tables["graphs/nodes"].shape[0]) - 1
+        return int(self.tables[schema.GRAPH_NODES].shape[0]) - 1
 
     def __getitem__(self, i: int) -> Instance:
         if not -len(self) <= i < len(self):
@@ -81,12 +79,12 @@ class Instance:
     @property
     def n_nodes(self) -> int:
         """Number of nodes, over all graphs."""
-        return self._total("graphs/nodes")
+        return self._total(schema.GRAPH_NODES)
 
     @property
     def n_patches(self) -> int:
         """Number of patches, over all graphs."""
-        return self._total("graphs/patches")
+        return self._total(schema.GRAPH_PATCHES)
 
     def _total(self, pointer_column: str) -> int:
         return int(self.tables[pointer_column][len(self) : len(self) + 1][0])
@@ -98,7 +96,7 @@ class Instance:
         if column not in self.tables:
             return None
         content = self.tables[column][0 : self.tables[column].shape[0]]
-        if column in POINTERS and (np.diff(content) < 0).any():
+        if column in schema.POINTERS and (np.diff(content) < 0).any():
             raise ArchiveError(f"{column}.npy", "is not a rising pointer")
         return content
 
@@ -108,16 +106,16 @@ class Instance:
             raise IndexError(f"patch {i} of an instance with {self.n_patches} patches")
         graph = 0
         if len(self) > 1:
-            patches = np.asarray(self.tables["graphs/patches"][0 : len(self) + 1])
+            patches = np.asarray(self.tables[schema.GRAPH_PATCHES][0 : len(self) + 1])
             graph = int(np.searchsorted(patches, i, side="right")) - 1
-        first, last = self.tables["graphs/nodes"][graph : graph + 2]
-        columns = {n: c for n, c in self.tables.items() if n.startswith("observations/")}
+        first, last = self.tables[schema.GRAPH_NODES][graph : graph + 2]
+        columns = {n: c for n, c in self.tables.items() if schema.part(n) == "observations"}
         return _observations(self.spec, int(last - first), cut(columns, "patch", i, i + 1))
 
     @cached_property
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
-        columns = {n: self._whole(n) for n in self.tables if n.startswith("observations/")}
+        columns = {n: self._whole(n) for n in self.tables if schema.part(n) == "observations"}
         return _observations(self.spec, self.n_nodes, columns)
 
     def observe(self, *, features: bool = False) -> Observations:
@@ -136,62 +134,63 @@ class Instance:
     @cached_property
     def features(self) -> Matrix | None:
         """Node features, dense or CSR, shape (n_nodes, n_features); None where there are none."""
-        if "features/dense" in self.tables:
-            return self._whole("features/dense")
-        if "features/ptr" not in self.tables:
+        if schema.FEATURES in self.tables:
+            return self._whole(schema.FEATURES)
+        if schema.FEATURE_PTR not in self.tables:
             return None
-        weights, columns, ptr = (self._whole(f"features/{name}") for name in ("weights", "columns", "ptr"))
+        weights, columns, ptr = (self._whole(name) for name in
+                                 (schema.FEATURE_WEIGHTS, schema.FEATURE_COLUMNS, schema.FEATURE_PTR))  # fmt: skip
         width = self.manifest.n_features
         if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-            raise ArchiveError("features/columns.npy", f"names columns beyond the {width} there are")
+            raise ArchiveError(f"{schema.FEATURE_COLUMNS}.npy", f"names columns beyond the {width} there are")
         return sp.csr_array((weights, columns, ptr), shape=(self.n_nodes, width))
 
     @property
     def labels(self) -> Any:
         """Node classes (n_nodes,), or indicators (n_nodes, n_classes); None where there are none."""
-        classes = self._whole("labels/classes")
-        return classes if classes is not None else self._whole("labels/indicators")
+        classes = self._whole(schema.CLASSES)
+        return classes if classes is not None else self._whole(schema.INDICATORS)
 
     @property
     def node_names(self) -> tuple[str, ...] | None:
         """Names of the nodes; None when they are just numbered."""
-        ptr = self._whole("nodes/name_ptr")
+        ptr = self._whole(schema.NAME_PTR)
         if ptr is None:
             return None
-        text = self._whole("nodes/names").tobytes()
+        text = self._whole(schema.NAMES).tobytes()
         try:
             return tuple(text[a:b].decode("utf-8") for a, b in pairwise(ptr))
         except UnicodeDecodeError:
-            raise ArchiveError("nodes/names.npy", "is not UTF-8") from None
+            raise ArchiveError(f"{schema.NAMES}.npy", "is not UTF-8") from None
 
     @property
     def core(self) -> Any:
         """For clusters, True on the disjoint core of each patch, one flag per entry; else None."""
-        flags = self._whole("fragments/core")
+        flags = self._whole(schema.CORE)
         return None if flags is None else flags.astype(bool)
 
     @property
     def patch_edges(self) -> tuple[Ints, Ints]:
         """The induced subgraphs (Task 2's input): pointer and endpoints inside each patch."""
-        if "patch_edges/ptr" not in self.tables:
+        if schema.EDGE_PTR not in self.tables:
             raise LograbError(f"the instance '{self.name}' was saved without its truth, patch edges included")
-        return self._whole("patch_edges/ptr"), self._whole("patch_edges/ends")
+        return self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
 
     @property
     def has_truth(self) -> bool:
         """Whether the true edges are there."""
-        return "truth/edges" in self.tables
+        return schema.TRUTH in self.tables
 
     @cached_property
     def truth(self) -> Graph:
         """The graph behind the observations: for whoever scores, never for whoever attacks."""
         if not self.has_truth:
             raise LograbError(f"the instance '{self.name}' was saved without its truth")
-        edges = self._whole("truth/edges")
+        edges = self._whole(schema.TRUTH)
         graph = Graph.from_edges(self.name, self.n_nodes, edges, origin=self.origin,
                                  features=self.features, labels=self.labels, node_names=self.node_names)
         if not np.array_equal(graph.edges, edges):
-            raise ArchiveError("truth/edges.npy", "must list every edge once, as sorted pairs (u, w) with u < w")
+            raise ArchiveError(f"{schema.TRUTH}.npy", "must list every edge once, as sorted pairs (u, w), u < w")
         return graph
 
     @property
@@ -199,7 +198,7 @@ class Instance:
         """For each edge of ``truth.edges``, whether some patch contains it."""
         if not self.has_truth:
             raise LograbError(f"the instance '{self.name}' was saved without its truth")
-        return self._whole("truth/co_observed").astype(bool)
+        return self._whole(schema.CO_OBSERVED).astype(bool)
 
     def save(self, path: str | Path, *, truth: bool = True) -> str:
         """Write the instance to one file and return the file's SHA-256.
@@ -215,11 +214,11 @@ class Instance:
     def summary(self) -> dict[str, Any]:
         """Describe the instance in numbers, ready for JSON; None for what was left out."""
         spec, m = self.spec, self.n_patches
-        sizes = np.diff(self.tables["observations/ptr"][0 : m + 1])
-        ranks = np.diff(self.tables["observations/value_ptr"][0 : m + 1])
+        sizes = np.diff(self.tables[schema.PTR][0 : m + 1])
+        ranks = np.diff(self.tables[schema.VALUE_PTR][0 : m + 1])
         n_edges = co_observed = None
         if self.has_truth:
-            flags = self.tables["truth/co_observed"]
+            flags = self.tables[schema.CO_OBSERVED]
             n_edges, co_observed = flags.shape[0], int(flags[0 : flags.shape[0]].sum())
         return {
             "source": self.origin.source,
@@ -237,26 +236,20 @@ class Instance:
             "notices": list(self.manifest.notices),
         }  # fmt: skip
 
-    def to_pyg(self) -> list[Data]:
-        """List all patches as PyTorch Geometric `Data` (see `lograb.learning.pyg`)."""
-        from lograb.learning.pyg import to_pyg
-
-        return to_pyg(self)
-
 
 def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> Observations:
     """Build observations from their columns, each under its name in the tables."""
-    get = {name.removeprefix("observations/"): column for name, column in columns.items()}
-    ranks = np.diff(get["value_ptr"])
+    ranks = np.diff(columns[schema.VALUE_PTR])
     try:
-        seen = Observations(spec.protocol, n_nodes, get["nodes"], get["ptr"], ranks, get["vectors"],
-                            get.get("values"), get.get("next_values"), get.get("centres"))
+        seen = Observations(spec.protocol, n_nodes, columns[schema.MEMBERS], columns[schema.PTR], ranks,
+                            columns[schema.VECTORS], columns.get(schema.VALUES), columns.get(schema.NEXT_VALUES),
+                            columns.get(schema.CENTRES))  # fmt: skip
     except ArchiveError:
         raise
     except LograbError as error:
         raise ArchiveError("observations", str(error)) from None
     if (ranks > spec.k).any():
-        raise ArchiveError("observations/value_ptr.npy", f"a rank exceeds k = {spec.k}")
-    if not np.array_equal(get["vector_ptr"], pointer(ranks * seen.sizes)):
-        raise ArchiveError("observations/vector_ptr.npy", "does not follow from the patches' sizes and ranks")
+        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"a rank exceeds k = {spec.k}")
+    if not np.array_equal(columns[schema.VECTOR_PTR], pointer(ranks * seen.sizes)):
+        raise ArchiveError(f"{schema.VECTOR_PTR}.npy", "does not follow from the patches' sizes and ranks")
     return seen

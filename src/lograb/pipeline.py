@@ -7,29 +7,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from lograb import archive
 from lograb.archive.manifest import Manifest
-from lograb.archive.tables import Array, canonical, join
+from lograb.archive.tables import Array, join
 from lograb.consistency import check_graph
 from lograb.errors import LograbError
+from lograb.fragment import NodeLists, fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
-from lograb.graphs.fetch import Progress
 from lograb.instance import Instance
-from lograb.observations import observe
-from lograb.patches import PatchEdges, decompose, induced_edges, read_node_lists
-from lograb.ragged import pointer
+from lograb.patches import read_node_lists
+from lograb.progress import Progress
 from lograb.spec import InstanceSpec
-from lograb.types import Graph, Observations, Patches
-
-NodeLists = Iterable[Iterable[object]]
+from lograb.types import Graph
 
 
 def generate(
@@ -165,58 +160,3 @@ def _fragment_all(
         if progress is not None:
             progress("fragmenting", done, total if total > 1 else None)
         yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), node_lists)
-
-
-def fragment(
-    graph: Graph, spec: InstanceSpec, seed: np.random.SeedSequence, node_lists: NodeLists | None = None
-) -> dict[str, Array]:
-    """Cut, observe and lay out one graph: Algorithm 1 for the whole of it.
-
-    Selection, gauge and noise draw from streams of their own, so that changing one parameter
-    leaves the others' draws alone. The noise's stream depends on everything that is shared: with
-    one stream for all, whoever sees a graph at two noise levels could subtract the noise.
-    """
-    cut_rng, gauge_rng = (np.random.default_rng(child) for child in seed.spawn(2))
-    patches = decompose(graph, spec, cut_rng, node_lists)
-    edges = induced_edges(patches, graph)
-    content = sha256(spec.model_dump_json().encode())
-    for array in (patches.ptr, patches.nodes, edges.ptr, edges.entries):
-        content.update(np.ascontiguousarray(array, dtype="<i8").data)
-    key = np.frombuffer(content.digest(), dtype="<u4").tolist()
-    noise_rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2, *key)))
-    observations = observe(patches, edges, spec, gauge_rng, noise_rng)
-    return canonical(_lay_out(graph, patches, edges, observations))
-
-
-def _lay_out(graph: Graph, patches: Patches, edges: PatchEdges, seen: Observations) -> dict[str, Array]:
-    columns: dict[str, Array | None] = {
-        "graphs/nodes": np.array([0, graph.n_nodes]),
-        "graphs/patches": np.array([0, len(patches)]),
-        "observations/ptr": seen.ptr,
-        "observations/nodes": seen.nodes,
-        "observations/value_ptr": seen.value_ptr,
-        "observations/values": seen.values,
-        "observations/vector_ptr": seen.vector_ptr,
-        "observations/vectors": seen.vectors,
-        "observations/next_values": seen.next_values,
-        "observations/centres": seen.centres,
-        "fragments/core": patches.core,
-        "patch_edges/ptr": edges.ptr,
-        "patch_edges/ends": edges.entries - np.repeat(patches.ptr[:-1], np.diff(edges.ptr))[:, None],
-        "truth/ptr": np.array([0, graph.n_edges]),
-        "truth/edges": graph.edges,
-        "truth/co_observed": edges.co_observed,
-    }
-    if graph.node_names is not None:
-        names = [name.encode("utf-8") for name in graph.node_names]
-        columns["nodes/name_ptr"] = pointer([len(name) for name in names])
-        columns["nodes/names"] = np.frombuffer(b"".join(names), dtype=np.uint8)
-    if sp.issparse(graph.features):
-        features = sp.csr_array(graph.features)
-        columns["features/ptr"], columns["features/columns"] = features.indptr, features.indices
-        columns["features/weights"] = features.data
-    elif graph.features is not None:
-        columns["features/dense"] = graph.features
-    if graph.labels is not None:
-        columns["labels/classes" if graph.labels.ndim == 1 else "labels/indicators"] = graph.labels
-    return {name: column for name, column in columns.items() if column is not None}

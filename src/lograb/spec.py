@@ -50,7 +50,7 @@ class InstanceSpec(BaseModel):
     p : coverage: the fraction of nodes (custom: of patches) that is observed.
     k : eigenvectors kept per patch (fewer where the patch is smaller).
     sigma : standard deviation of the Gaussian noise on every entry of the embedding.
-    gauge : what is left undetermined in the embedding (see lograb.observations.gauge).
+    gauge : what is left undetermined in the embedding (see lograb.observations.gauges).
     seed : all randomness follows from it; None in an archive that withholds it.
     clusters : number of METIS clusters; None for about one per 50 observed nodes.
     seed_nodes : number of random seed nodes; None for half of the observed nodes.

@@ -22,7 +22,8 @@ from tests.strategies import graphs
 import lograb
 from lograb import verify
 from lograb.archive import Writer, container, manifest, reader, writer
-from lograb.archive.tables import RULES, cut, join
+from lograb.archive.schema import RULES
+from lograb.archive.tables import cut, join
 from lograb.errors import ArchiveError, LograbError
 
 

@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 import lograb
 from lograb import parallel
-from lograb.attacks.afr import AfrSettings, afr, bundle, hypotheses, islands
+from lograb.attacks.afr import AfrSettings, afr, bundle, islands
 from lograb.attacks.afr.bundle import adjust, eligible_pairs
-from lograb.attacks.afr.fidelity import fidelity
-from lograb.attacks.afr.hypotheses import LEVELS, best_sample, bracket, contenders
+from lograb.attacks.afr.core import fidelity
 from lograb.attacks.afr.islands import Assembler
 from lograb.attacks.afr.kernel import local_graphs
-from lograb.attacks.afr.ransac import ransac_align
 from lograb.attacks.afr.trials import Island, try_pairs
-from lograb.attacks.alignment import nearest_orthogonal, padded_coordinates, procrustes
+from lograb.attacks.alignment import hypotheses
+from lograb.attacks.alignment.hypotheses import LEVELS, best_sample, bracket, contenders
+from lograb.attacks.alignment.overlaps import padded_coordinates
+from lograb.attacks.alignment.procrustes import nearest_orthogonal, procrustes
+from lograb.attacks.alignment.ransac import ransac_align
 
 
 def rotation(rng, k):

@@ -10,9 +10,9 @@ from tests.attacks.clouds import odd_inputs
 
 import lograb
 from lograb.attacks import ATTACKS, find_attack
-from lograb.attacks.pairs import patches_by_size
 from lograb.attacks.thresholds import two_groups
 from lograb.errors import LograbError
+from lograb.pairs import patches_by_size
 from lograb.spec import Protocol
 from lograb.tasks import ceiling, compare, evaluate, run_attack
 from lograb.types import Graph, Observations

@@ -13,7 +13,7 @@ from lograb.attacks.posterior.exchanges import MAX_GAIN, judge, odds_against, pl
 from lograb.attacks.posterior.graphs import SAME, Patch, passes, scaled, state_of
 from lograb.attacks.posterior.mending import search
 from lograb.attacks.posterior.rounds import Settled
-from lograb.metrics.edges import edge_keys
+from lograb.pairs import edge_keys
 
 
 def graph(n=20, seed=1):

@@ -16,7 +16,7 @@ from lograb.attacks.posterior.families import Family, check_together, patches_to
 from lograb.attacks.posterior.graphs import SAME, Patch, scaled
 from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds
 from lograb.attacks.posterior.rules import known_centres
-from lograb.metrics.edges import edge_keys
+from lograb.pairs import edge_keys
 
 attack = sys.modules["lograb.attacks.posterior.posterior"]
 

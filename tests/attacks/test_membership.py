@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lograb
-from lograb.attacks import centres
-from lograb.attacks import membership as membership_module
-from lograb.attacks.centres import possible_centres
-from lograb.attacks.membership import membership
+from lograb.attacks.baselines import centres
+from lograb.attacks.baselines import membership as membership_module
+from lograb.attacks.baselines.centres import possible_centres
+from lograb.attacks.baselines.membership import membership
 from lograb.metrics import count_edges
 from lograb.ragged import owners
 from lograb.types import Graph

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 import lograb
 from lograb.attacks import ATTACKS
-from lograb.attacks.eigenmaps import eigenmaps
-from lograb.attacks.neural import NeuralSettings, co_occurrence, input_graph, renumber
+from lograb.attacks.baselines.eigenmaps import eigenmaps
+from lograb.attacks.baselines.neural import NeuralSettings, co_occurrence, input_graph, renumber
 from lograb.errors import LograbError, MissingExtraError
 from lograb.tasks import run_attack
 from lograb.types import Graph

@@ -14,7 +14,7 @@ from lograb.attacks.posterior import paths as module
 from lograb.attacks.posterior.paths import Paths, follow, list_paths, out_of_reach, reconcile
 from lograb.attacks.posterior.rounds import CERTAIN
 from lograb.attacks.posterior.rules import ball_keys, known_centres
-from lograb.metrics.edges import edge_keys
+from lograb.pairs import edge_keys
 
 
 def balls_of(graph, d, p, seed=0):

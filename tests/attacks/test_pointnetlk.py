@@ -5,8 +5,15 @@ import pytest
 from scipy.linalg import expm
 from tests.attacks.clouds import cut_cloud, rng
 
-from lograb.attacks import pointnetlk
-from lograb.attacks.pointnetlk import Network, PointNetLKSettings, exponential, generators, move, register
+from lograb.attacks.baselines import pointnetlk
+from lograb.attacks.baselines.pointnetlk import (
+    Network,
+    PointNetLKSettings,
+    exponential,
+    generators,
+    move,
+    register,
+)
 
 
 def test_exponential_and_generators():

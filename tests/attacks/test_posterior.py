@@ -37,7 +37,7 @@ from lograb.attacks.posterior.rounds import _average, _hubs, _settle
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
 from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, _line, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
-from lograb.metrics.edges import edge_keys
+from lograb.pairs import edge_keys
 from lograb.tasks import ceiling, evaluate
 
 NOTHING_USUAL = Usual(0.5, Line(np.log(2.8)), Line(0.0, guessed=True))

@@ -7,10 +7,10 @@ import pytest
 from pydantic import ValidationError
 from tests.attacks.clouds import by_pair, odd_inputs, orthogonal, pack, rng, same_answer, unpack
 
-from lograb.attacks import eigen_sync, local2global, pointnetlk
-from lograb.attacks.eigen_sync import EigenSyncSettings
-from lograb.attacks.local2global import Local2GlobalSettings
-from lograb.attacks.pointnetlk import PointNetLKSettings
+from lograb.attacks.baselines import eigen_sync, local2global, pointnetlk
+from lograb.attacks.baselines.eigen_sync import EigenSyncSettings
+from lograb.attacks.baselines.local2global import Local2GlobalSettings
+from lograb.attacks.baselines.pointnetlk import PointNetLKSettings
 
 RIVALS = {
     "eigen-sync": eigen_sync.eigen_sync,

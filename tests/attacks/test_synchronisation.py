@@ -16,12 +16,12 @@ from tests.attacks.clouds import (
 )
 
 import lograb
-from lograb.attacks import eigen_sync, local2global
-from lograb.attacks.eigen_sync import EigenSyncSettings
-from lograb.attacks.local2global import Local2GlobalSettings
-from lograb.attacks.nearest import join_neighbours, nearest
-from lograb.attacks.partners import choose_pairs, number_components
-from lograb.attacks.synchronisation import PatchGraph, round_blocks, synchronise
+from lograb.attacks.alignment.partners import choose_pairs, number_components
+from lograb.attacks.alignment.synchronisation import PatchGraph, round_blocks, synchronise
+from lograb.attacks.baselines import eigen_sync, local2global
+from lograb.attacks.baselines.eigen_sync import EigenSyncSettings
+from lograb.attacks.baselines.local2global import Local2GlobalSettings
+from lograb.attacks.baselines.nearest import join_neighbours, nearest
 from lograb.errors import LograbError
 
 

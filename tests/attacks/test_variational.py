@@ -11,7 +11,8 @@ from scipy.special import expit, logit
 
 import lograb
 from lograb.attacks import find_attack
-from lograb.attacks.variational import VariationalSettings, spectra, variational
+from lograb.attacks.variational import VariationalSettings, variational
+from lograb.attacks.variational import eigenpairs as spectra
 from lograb.attacks.variational.ascent import (
     Problem,
     as_matrices,
@@ -22,9 +23,9 @@ from lograb.attacks.variational.ascent import (
     kl_to_prior,
     open_uniform,
 )
+from lograb.attacks.variational.eigenpairs import decompose, pull_back
 from lograb.attacks.variational.likelihood import Target, align, divergence, match
 from lograb.attacks.variational.sinkhorn import sinkhorn, squared_distances
-from lograb.attacks.variational.spectra import decompose, pull_back
 from lograb.attacks.variational.variational import estimate_noise, gauge_blocks, state_problem
 from lograb.errors import LograbError
 from lograb.tasks import evaluate, run_attack

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from tests.strategies import graphs
 
-from lograb.learning.drnl import double_radius_labels, enclosing_subgraph
+from lograb.learning.links.drnl import double_radius_labels, enclosing_subgraph
 
 
 def csr(n, edges):

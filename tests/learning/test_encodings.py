@@ -6,7 +6,7 @@ import pytest
 from tests.learning.tiny import PATH, four_patches, make_patches
 
 import lograb
-from lograb.learning.encodings import encode, hop_distances, laplacian_eigenpairs, return_probabilities
+from lograb.learning.nodes.encodings import encode, hop_distances, laplacian_eigenpairs, return_probabilities
 from lograb.learning.patchset import patch_set
 from lograb.ragged import pointer
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.learning.links import FragmentedGraph, Insides, Strangers, cosines, pairs_inside, symmetric
-from lograb.learning.links_catalog import LINKS
+from lograb.learning.links.catalog import LINKS
+from lograb.learning.links.fragmented import FragmentedGraph, Insides, Strangers, cosines, pairs_inside, symmetric
 from lograb.learning.patchset import PatchSet
 from lograb.metrics.ranking import Ranking
 from lograb.ragged import pointer
@@ -127,8 +127,8 @@ CPU = torch.device("cpu")
 def test_neo_gnn_by_its_formulas():
     from torch_geometric.nn import GCNConv
 
-    from lograb.learning.links_settings import NeoGnnSettings
-    from lograb.learning.neo_gnn import NeoGnn, neighbourhoods
+    from lograb.learning.links.neo_gnn import NeoGnn, neighbourhoods
+    from lograb.learning.links.settings import NeoGnnSettings
 
     graph, _ = groups(3, 8)
     dense = graph.adjacency.toarray().astype(float)
@@ -158,8 +158,8 @@ def test_neo_gnn_by_its_formulas():
 
 
 def test_neo_gnn_can_look_at_another_graph():
-    from lograb.learning.links_settings import NeoGnnSettings
-    from lograb.learning.neo_gnn import NeoGnn
+    from lograb.learning.links.neo_gnn import NeoGnn
+    from lograb.learning.links.settings import NeoGnnSettings
 
     graph, _ = groups(3, 8)
     fewer = symmetric(graph.edges[::2], graph.n_nodes)
@@ -177,7 +177,7 @@ def test_neo_gnn_can_look_at_another_graph():
 @pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
 def test_neo_gnn_can_hide_the_edges_it_learns_from(share, monkeypatch):
     """With a share below 1 no pair that is learned from is an edge of the graph that is looked at meanwhile."""
-    from lograb.learning.neo_gnn import NeoGnn
+    from lograb.learning.links.neo_gnn import NeoGnn
 
     graph, _ = groups(3, 8)
     looked, asked = [], []
@@ -227,8 +227,8 @@ def test_a_dgcnn_batch_propagates_like_pyg():
     from torch_geometric.nn.conv.gcn_conv import gcn_norm
     from torch_geometric.utils import to_dense_adj
 
-    from lograb.learning.drnl import enclosing_subgraph
-    from lograb.learning.seal import Batch
+    from lograb.learning.links.drnl import enclosing_subgraph
+    from lograb.learning.links.seal import Batch
 
     graph, _ = groups(3, 8)
     rng = np.random.default_rng(0)
@@ -246,9 +246,9 @@ def test_a_dgcnn_batch_propagates_like_pyg():
 
 
 def test_a_dgcnn_does_not_depend_on_the_order_of_a_pair():
-    from lograb.learning.drnl import enclosing_subgraph
-    from lograb.learning.links_settings import SealSettings
-    from lograb.learning.seal import Batch, Dgcnn
+    from lograb.learning.links.drnl import enclosing_subgraph
+    from lograb.learning.links.seal import Batch, Dgcnn
+    from lograb.learning.links.settings import SealSettings
 
     graph, _ = groups(3, 8)
     torch.manual_seed(0)

@@ -12,17 +12,17 @@ pytest.importorskip("torch_geometric")
 from tests.learning.tiny import four_patches, reorder  # noqa: E402
 
 from lograb.errors import LograbError  # noqa: E402
-from lograb.learning.batches import Batches  # noqa: E402
-from lograb.learning.blocks import NO_PATH, PADDING, Block, attention_weights, make_blocks  # noqa: E402
-from lograb.learning.catalog import MODELS, find_model  # noqa: E402
-from lograb.learning.encodings import encode  # noqa: E402
-from lograb.learning.models.classifier import count_parameters  # noqa: E402
-from lograb.learning.models.graphormer import GraphormerLayer, PathBias  # noqa: E402
-from lograb.learning.models.san import RealVirtualAttention  # noqa: E402
+from lograb.learning.nodes.blocks import NO_PATH, PADDING, Block, attention_weights, make_blocks  # noqa: E402
+from lograb.learning.nodes.catalog import MODELS, find_model  # noqa: E402
+from lograb.learning.nodes.encodings import encode  # noqa: E402
+from lograb.learning.nodes.minibatches import Batches  # noqa: E402
+from lograb.learning.nodes.models.classifier import count_parameters  # noqa: E402
+from lograb.learning.nodes.models.graphormer import GraphormerLayer, PathBias  # noqa: E402
+from lograb.learning.nodes.models.san import RealVirtualAttention  # noqa: E402
+from lograb.learning.nodes.settings import TrainingSettings  # noqa: E402
+from lograb.learning.nodes.splits import Split  # noqa: E402
+from lograb.learning.nodes.training import patch_embeddings, predict, train  # noqa: E402
 from lograb.learning.randomness import seeded  # noqa: E402
-from lograb.learning.settings import TrainingSettings  # noqa: E402
-from lograb.learning.splits import Split  # noqa: E402
-from lograb.learning.training import patch_embeddings, predict, train  # noqa: E402
 
 CPU = torch.device("cpu")
 EVERYTHING = ("laplacian", "walks", "distances")

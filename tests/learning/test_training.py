@@ -11,8 +11,8 @@ import lograb
 from lograb.archive.tables import join
 from lograb.errors import LograbError
 from lograb.instance import Instance
+from lograb.learning.nodes.splits import SPLITS, Split, divide, make_split, seen_share, unseen_rows
 from lograb.learning.patchset import patch_set
-from lograb.learning.splits import SPLITS, Split, divide, make_split, seen_share, unseen_rows
 from lograb.ragged import owners
 
 
@@ -25,7 +25,7 @@ def patches():
 def test_patch_set_is_what_to_pyg_lists(patches):
     pytest.importorskip("torch_geometric")
     instance = lograb.generate("superpixels", graph=0, d=1, p=0.25, k=8, sigma=0.05, seed=0)
-    listed = instance.to_pyg()
+    listed = lograb.to_pyg(instance)
     found = patch_set(instance)
     assert found.n_patches == len(listed)
     for i in (0, 7, len(listed) - 1):
@@ -100,10 +100,10 @@ class TestWithTorch:
 
     @staticmethod
     def train(patches, name="gcn", seed=0, split=None, settings=None, **training):
-        from lograb.learning.catalog import find_model
-        from lograb.learning.encodings import encode
-        from lograb.learning.settings import TrainingSettings
-        from lograb.learning.training import train
+        from lograb.learning.nodes.catalog import find_model
+        from lograb.learning.nodes.encodings import encode
+        from lograb.learning.nodes.settings import TrainingSettings
+        from lograb.learning.nodes.training import train
 
         model = find_model(name)
         patches = encode(patches, model.encodings, np.random.default_rng(5))
@@ -116,7 +116,7 @@ class TestWithTorch:
     def test_training_twice_gives_the_same(self, patches, name):
         import torch
 
-        from lograb.learning.training import predict
+        from lograb.learning.nodes.training import predict
 
         before = torch.get_rng_state()
         trained, encoded = self.train(patches, name, epochs=2)
@@ -131,7 +131,7 @@ class TestWithTorch:
         assert not np.array_equal(found, predict(other.network, encoded))
 
     def test_no_test_label_is_used(self, patches):
-        from lograb.learning.training import predict
+        from lograb.learning.nodes.training import predict
 
         split = make_split(patches, "node-disjoint", np.random.default_rng(1))
         labels = patches.labels.copy()
@@ -153,7 +153,7 @@ class TestWithTorch:
         assert not np.array_equal(*scores)
 
     def test_stops_early_and_keeps_the_best(self, patches):
-        from lograb.learning.training import predict
+        from lograb.learning.nodes.training import predict
         from lograb.metrics.classification import f1_scores
 
         split = make_split(patches, "node-disjoint", np.random.default_rng(1))
@@ -166,9 +166,9 @@ class TestWithTorch:
         assert found.micro == pytest.approx(max(trained.valid_f1))
 
     def test_progress_is_told(self, patches):
-        from lograb.learning.catalog import find_model
-        from lograb.learning.settings import TrainingSettings
-        from lograb.learning.training import train
+        from lograb.learning.nodes.catalog import find_model
+        from lograb.learning.nodes.settings import TrainingSettings
+        from lograb.learning.nodes.training import train
 
         told = []
         split = make_split(patches, "patch", np.random.default_rng(1))
@@ -179,7 +179,7 @@ class TestWithTorch:
     def test_batches_are_the_patches(self, patches):
         import torch
 
-        from lograb.learning.batches import Batches
+        from lograb.learning.nodes.minibatches import Batches
 
         batches = Batches(patches, torch.device("cpu"))
         batch = batches.take(np.array([5, 2]))
@@ -204,7 +204,7 @@ class TestWithTorch:
     def test_sparse_features_are_the_same(self, patches, monkeypatch):
         import torch
 
-        from lograb.learning import batches as module
+        from lograb.learning.nodes import minibatches as module
 
         thin = replace(patches, features=sp.csr_array(patches.features))
         dense = module.Batches(patches, torch.device("cpu")).take(np.arange(4))
@@ -212,7 +212,7 @@ class TestWithTorch:
         assert torch.equal(dense.features, module.Batches(thin, torch.device("cpu")).take(np.arange(4)).features)
 
     def test_embeddings_are_averaged_over_patches(self, patches):
-        from lograb.learning.training import average_over_patches, node_embeddings, patch_embeddings
+        from lograb.learning.nodes.training import average_over_patches, node_embeddings, patch_embeddings
 
         trained, _ = self.train(patches, "sage", epochs=1)
         rows = patch_embeddings(trained.network, patches)
@@ -224,7 +224,7 @@ class TestWithTorch:
         assert (average_over_patches(lonely, rows)[-1] == 0).all()
 
     def test_several_labels(self):
-        from lograb.learning.training import predict
+        from lograb.learning.nodes.training import predict
 
         rng = np.random.default_rng(0)
         patches = four_patches(labels=rng.random((14, 5)) < 0.4, n_features=16)

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lograb
-from lograb.metrics import shared_pairs
+from lograb.pairs import shared_pairs
 from lograb.ragged import pointer
 
 

@@ -12,7 +12,7 @@ from tests.strategies import graphs
 
 from lograb import parallel
 from lograb.observations import embedding, observe, spectra
-from lograb.observations.gauge import choose_basis, orthonormalise, rotate
+from lograb.observations.gauges import choose_basis, orthonormalise, rotate
 from lograb.observations.laplacian import Laplacians
 from lograb.observations.spectra import largest, zero_space
 from lograb.patches import decompose, induced_edges

@@ -12,7 +12,7 @@ from lograb.archive.tables import join
 from lograb.cli import main
 from lograb.errors import LograbError, MissingExtraError
 from lograb.instance import Instance
-from lograb.learning.links_catalog import LINKS
+from lograb.learning.links.catalog import LINKS
 from lograb.metrics.intervals import auroc_interval
 from lograb.tasks.fragments import ask, components, without_halos
 from lograb.tasks.link_prediction import LinkRun, predict_links, run_method, summarise
@@ -62,7 +62,7 @@ def test_positives_are_exactly_the_true_edges_between_fragments(strategy, halo):
 @pytest.mark.parametrize("halo", ["drop", "keep"])
 def test_no_method_sees_a_test_edge(strategy, halo):
     """Neither as a known edge, nor as an edge of a patch, nor as a training pair."""
-    from lograb.learning.links import training_pairs
+    from lograb.learning.links.fragmented import training_pairs
 
     questions = ask(instance(strategy), halo)
     known, asked = questions.known, {tuple(pair) for pair in questions.positives.tolist()}
@@ -137,7 +137,7 @@ def test_negatives_are_distinct_pairs_between_fragments_and_no_edges(strategy, k
 
 
 def test_large_graphs_draw_negatives_the_same_way(monkeypatch):
-    from lograb.learning import links
+    from lograb.learning.links import fragmented as links
 
     questions = ask(instance())
     monkeypatch.setattr(links, "MAX_LISTED", 0)
@@ -302,7 +302,7 @@ def test_without_torch_the_extra_is_named(monkeypatch):
     def missing(what):
         raise MissingExtraError(what, "gnn")
 
-    monkeypatch.setattr("lograb.learning.links_catalog.require_torch", missing)
+    monkeypatch.setattr("lograb.learning.links.catalog.require_torch", missing)
     for name in FAST:
         with pytest.raises(MissingExtraError, match="'gnn'"):
             predict_links(instance(), name)

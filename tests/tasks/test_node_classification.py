@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import lograb
 from lograb.cli.app import app
 from lograb.errors import LograbError
+from lograb.learning.nodes.splits import make_split, unseen_rows
 from lograb.learning.patchset import patch_set
-from lograb.learning.splits import make_split, unseen_rows
 from lograb.tasks import node_classification
 from lograb.tasks.node_classification import check_choices, classify, combine, score_floors
 

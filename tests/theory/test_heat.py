@@ -7,6 +7,7 @@ from hypothesis import given
 import lograb
 from lograb.errors import LograbError
 from lograb.theory import certified_edges, certified_threshold
+from lograb.theory.errata.lemma_gap import condition_holds, largest_size, measured_gap, printed_gap, printed_time
 from lograb.theory.heat import (
     NO_RECOVERY_BEFORE,
     best_edge_recovery,
@@ -18,7 +19,6 @@ from lograb.theory.heat import (
     times_to_try,
     truncation_residual,
 )
-from lograb.theory.lemma_gap import condition_holds, largest_size, measured_gap, printed_gap, printed_time
 from lograb.theory.stacks import adjacency_of, stacks_of
 
 from ..strategies import graphs

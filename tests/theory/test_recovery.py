@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lograb
-from lograb.theory import cohesion, recoverability, thresholds
+from lograb.theory import cohesion, recoverability
+from lograb.theory.errata import truncation
 from lograb.theory.heat import normalized_laplacian
 from lograb.types import Graph
 
@@ -18,19 +19,19 @@ def test_printed_proxies_match_their_definition_on_decaying_profiles():
     index = np.arange(1, 20001)
     for scale, exponent, epsilon in [(1.0, 1.0, 0.013), (2.0, 2.0, 0.0011), (3.0, 0.7, 0.017), (0.1, 1.0, 0.5)]:
         power, decay = scale * index**-exponent, scale * np.exp(-exponent * index)
-        assert thresholds.polynomial_rank(scale, exponent, epsilon) == thresholds.proxy_rank(power, epsilon)
-        assert thresholds.exponential_rank(scale, exponent, epsilon) == thresholds.proxy_rank(decay, epsilon)
+        assert truncation.polynomial_rank(scale, exponent, epsilon) == truncation.proxy_rank(power, epsilon)
+        assert truncation.exponential_rank(scale, exponent, epsilon) == truncation.proxy_rank(decay, epsilon)
 
 
 @given(graphs(), st.floats(1e-6, 1.0))
 def test_laplacian_eigenvalues_ascend_so_the_printed_proxy_is_always_zero(graph, epsilon):
     values = np.linalg.eigvalsh(normalized_laplacian(graph.adjacency.toarray()))
-    assert thresholds.proxy_rank(values, epsilon) == 0
+    assert truncation.proxy_rank(values, epsilon) == 0
 
 
 def test_the_residual_needs_large_eigenvalues_not_small_ones():
     values = np.linalg.eigvalsh(normalized_laplacian(star(9)))
-    ranks = [thresholds.residual_rank(values, 0.8, epsilon) for epsilon in (1.0, 0.5, 0.3, 0.1)]
+    ranks = [truncation.residual_rank(values, 0.8, epsilon) for epsilon in (1.0, 0.5, 0.3, 0.1)]
     assert ranks == [0, 1, 8, 9]
     assert np.exp(-0.8 * values[8]) <= 0.3 < np.exp(-0.8 * values[7])
 

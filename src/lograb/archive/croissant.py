@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from lograb.archive.manifest import Manifest
-from lograb.archive.tables import RULES
+from lograb.archive.schema import RULES
 
 CONTEXT: dict[str, Any] = {
     "@language": "en",

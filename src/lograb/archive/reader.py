@@ -10,7 +10,8 @@ import numpy as np
 
 from lograb.archive.container import Entry, read_directory
 from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, MAX_BYTES, Digest, Manifest, Member
-from lograb.archive.tables import RULES, Tables, check
+from lograb.archive.schema import RULES
+from lograb.archive.tables import Tables, check
 from lograb.archive.writer import npy_header
 from lograb.errors import ArchiveError, LograbError
 

@@ -1,29 +1,18 @@
-"""The tables of an instance: named flat arrays, and how they hang together.
+"""Tables in general: cut out a part, put parts together, check that columns fit each other.
 
-An instance, in memory or in a file, is a set of columns. Every column runs along one axis; each
-axis but the outermost is split by a pointer column that runs along its parent axis:
-
-    graph ─┬─ node ─┬─ name byte
-           │        └─ feature weight
-           ├─ patch ─┬─ entry (a member of a patch)
-           │         ├─ value (an eigenvalue)
-           │         ├─ vector (an entry of an eigenvector)
-           │         └─ patch edge
-           └─ true edge
-
-This tree is all that is needed to cut out one graph or one patch without reading the rest, and
-to append graph after graph without holding them all. Node ids count from 0 inside each graph.
+`lograb.archive.schema` says which columns there are; here they are only names along axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from lograb.archive import schema
+from lograb.archive.schema import AXES, POINTERS, RULES
 from lograb.errors import ArchiveError
 
 Array = npt.NDArray[Any]
@@ -46,77 +35,6 @@ class Column(Protocol):
 Tables = Mapping[str, Column]
 
 
-@dataclass(frozen=True)
-class ColumnRule:
-    """What a column of a given name must look like."""
-
-    axis: str
-    dtypes: tuple[str, ...]
-    tail: tuple[int | None, ...] = ()
-    """Extent of the further dimensions; None for any."""
-    meaning: str = ""
-
-
-# axis -> (parent axis, pointer column)
-AXES: dict[str, tuple[str, str]] = {
-    "node": ("graph", "graphs/nodes"),
-    "patch": ("graph", "graphs/patches"),
-    "true edge": ("graph", "truth/ptr"),
-    "name byte": ("node", "nodes/name_ptr"),
-    "feature weight": ("node", "features/ptr"),
-    "entry": ("patch", "observations/ptr"),
-    "value": ("patch", "observations/value_ptr"),
-    "vector": ("patch", "observations/vector_ptr"),
-    "patch edge": ("patch", "patch_edges/ptr"),
-}
-POINTERS = {pointer: axis for axis, (_, pointer) in AXES.items()}
-
-INT, FLOATS = ("<i8",), ("<f8", "<f4")
-RULES: dict[str, ColumnRule] = {
-    "graphs/nodes": ColumnRule("graph", INT, meaning="where the nodes of each graph start"),
-    "graphs/patches": ColumnRule("graph", INT, meaning="where the patches of each graph start"),
-    "nodes/name_ptr": ColumnRule("node", INT, meaning="where the name of each node starts"),
-    "nodes/names": ColumnRule("name byte", ("|u1",), meaning="node names, UTF-8"),
-    "observations/ptr": ColumnRule("patch", INT, meaning="where the members of each patch start"),
-    "observations/nodes": ColumnRule("entry", INT, meaning="members, increasing inside each patch"),
-    "observations/value_ptr": ColumnRule("patch", INT, meaning="where the eigenvalues of each patch start"),
-    "observations/values": ColumnRule("value", ("<f8",), meaning="eigenvalues, ascending inside each patch"),
-    "observations/vector_ptr": ColumnRule("patch", INT, meaning="where the embedding of each patch starts"),
-    "observations/vectors": ColumnRule("vector", ("<f8",), meaning="embeddings, (size, rank) row by row"),
-    "observations/next_values": ColumnRule("patch", ("<f8",), meaning="first eigenvalue cut off, or NaN"),
-    "observations/centres": ColumnRule("patch", INT, meaning="the node each patch was grown from"),
-    "fragments/core": ColumnRule("entry", ("|u1",), meaning="1 on a cluster's core, 0 on its halo"),
-    "features/ptr": ColumnRule("node", INT, meaning="where the nonzero features of each node start"),
-    "features/columns": ColumnRule("feature weight", INT, meaning="column of each nonzero feature"),
-    "features/weights": ColumnRule("feature weight", FLOATS, meaning="value of each nonzero feature"),
-    "features/dense": ColumnRule("node", FLOATS, (None,), "features as a full matrix"),
-    "labels/classes": ColumnRule("node", INT, meaning="class of each node, -1 where unknown"),
-    "labels/indicators": ColumnRule("node", ("|u1",), (None,), "1 where a node carries a label"),
-    "patch_edges/ptr": ColumnRule("patch", INT, meaning="where the edges of each patch start"),
-    "patch_edges/ends": ColumnRule("patch edge", INT, (2,), "endpoints as positions inside the patch"),
-    "truth/ptr": ColumnRule("graph", INT, meaning="where the true edges of each graph start"),
-    "truth/edges": ColumnRule("true edge", INT, (2,), "all edges (u, w), u < w, sorted"),
-    "truth/co_observed": ColumnRule("true edge", ("|u1",), meaning="1 where some patch contains the edge"),
-}
-REQUIRED = ("graphs/nodes", "graphs/patches", "observations/ptr", "observations/nodes",
-            "observations/value_ptr", "observations/vector_ptr", "observations/vectors")  # fmt: skip
-# Columns that make sense only together.
-TOGETHER = (
-    ("nodes/name_ptr", "nodes/names"),
-    ("features/ptr", "features/columns", "features/weights"),
-    ("patch_edges/ptr", "patch_edges/ends", "truth/ptr", "truth/edges", "truth/co_observed"),
-)
-# A file may claim this many nodes, or so many for each member of a patch, before it is refused.
-FREE_NODES, NODES_PER_ENTRY = 10**7, 1000
-# Whatever would answer Task 1, and so is left out of an archive without truth.
-TRUTH_PARTS = ("truth", "patch_edges")
-
-
-def part(column: str) -> str:
-    """Name the part a column belongs to: its folder in the archive."""
-    return column.split("/", 1)[0]
-
-
 def canonical(tables: Mapping[str, Array]) -> dict[str, Array]:
     """Bring columns into the order and the types of the format (little-endian, contiguous)."""
     return {
@@ -135,15 +53,15 @@ def check(tables: Tables) -> None:
 
     Reads the last entry of each pointer only, so it is cheap on tables that lie in a file.
     """
-    for name in REQUIRED:
+    for name in schema.REQUIRED:
         if name not in tables:
             raise ArchiveError(f"{name}.npy", "is missing")
-    for group in TOGETHER:
+    for group in schema.TOGETHER:
         missing = [name for name in group if name not in tables]
         if missing and len(missing) < len(group):
             raise ArchiveError(f"{missing[0]}.npy", f"is missing beside {group[0]}.npy")
     _check_counts(tables)
-    lengths: dict[str, int] = {"graph": tables["graphs/nodes"].shape[0] - 1}
+    lengths: dict[str, int] = {"graph": tables[schema.GRAPH_NODES].shape[0] - 1}
     for axis, (_, pointer) in AXES.items():
         if pointer in tables:
             lengths[axis] = _last(tables, pointer)
@@ -159,14 +77,15 @@ def check(tables: Tables) -> None:
 
 def _check_counts(tables: Tables) -> None:
     """Refuse empty instances, and more nodes than the content can account for."""
-    for pointer in ("graphs/nodes", "graphs/patches"):
+    for pointer in (schema.GRAPH_NODES, schema.GRAPH_PATCHES):
         _last(tables, pointer)
         steps = np.diff(tables[pointer][0 : tables[pointer].shape[0]])
         if len(steps) == 0 or (steps < 1).any():
             raise ArchiveError(f"{pointer}.npy", "every graph needs at least one node and one patch")
-    entries = tables["observations/nodes"].shape[0]
-    if _last(tables, "graphs/nodes") > max(FREE_NODES, NODES_PER_ENTRY * entries):
-        raise ArchiveError("graphs/nodes.npy", f"claims more nodes than {entries} members of patches warrant")
+    entries = tables[schema.MEMBERS].shape[0]
+    if _last(tables, schema.GRAPH_NODES) > max(schema.FREE_NODES, schema.NODES_PER_ENTRY * entries):
+        problem = f"claims more nodes than {entries} members of patches warrant"
+        raise ArchiveError(f"{schema.GRAPH_NODES}.npy", problem)
 
 
 def _last(tables: Tables, pointer: str) -> int:

@@ -17,10 +17,12 @@ from typing import BinaryIO
 
 import numpy as np
 
+from lograb.archive import schema
 from lograb.archive.container import COMMENT, COMMENT_SIZE, Entry, directory
 from lograb.archive.croissant import croissant
 from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, Digest, Manifest, Member, software
-from lograb.archive.tables import POINTERS, TRUTH_PARTS, Array, canonical, part
+from lograb.archive.schema import POINTERS, TRUTH_PARTS, part
+from lograb.archive.tables import Array, canonical
 from lograb.errors import LograbError
 
 
@@ -97,7 +99,7 @@ class Writer:
         for name, column in self._columns.items():
             members[name], crc = column.describe()
             add(f"{name}.npy", column.blocks(), crc, members[name].bytes)
-        update = {"members": members, "software": software(), "truth": "truth/edges" in members}
+        update = {"members": members, "software": software(), "truth": schema.TRUTH in members}
         manifest = (manifest if self.truth else _without_clues(manifest)).model_copy(update=update)
         metadata = croissant(manifest)
         digest = hashlib.sha256(metadata).hexdigest()

@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lograb.attacks.afr import AfrSettings, afr
-from lograb.attacks.eigen_sync import EigenSyncSettings, eigen_sync
-from lograb.attacks.guess import guess
-from lograb.attacks.heat_kernel import HeatKernelSettings, heat_kernel
-from lograb.attacks.local2global import Local2GlobalSettings, local2global
-from lograb.attacks.membership import membership
-from lograb.attacks.neural import EigenmapSettings, NeuralSettings, gae, gcn_le, vgae
-from lograb.attacks.pointnetlk import PointNetLKSettings, pointnetlk
+from lograb.attacks.baselines.eigen_sync import EigenSyncSettings, eigen_sync
+from lograb.attacks.baselines.guess import guess
+from lograb.attacks.baselines.heat_kernel import HeatKernelSettings, heat_kernel
+from lograb.attacks.baselines.local2global import Local2GlobalSettings, local2global
+from lograb.attacks.baselines.membership import membership
+from lograb.attacks.baselines.neural import EigenmapSettings, NeuralSettings, gae, gcn_le, vgae
+from lograb.attacks.baselines.pointnetlk import PointNetLKSettings, pointnetlk
 from lograb.attacks.posterior import PosteriorSettings, posterior
 from lograb.attacks.variational import VariationalSettings, variational
 from lograb.errors import LograbError, unknown_name

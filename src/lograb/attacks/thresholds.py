@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from lograb.types import Floats
+from lograb.types import Bools, Floats, Ints
 
 ThresholdName = Literal["half-edge", "otsu"]
 
@@ -106,3 +106,15 @@ def two_groups(entries: Floats, floor: float) -> Floats:
     rows = np.arange(len(ordered))
     middle = (ordered[rows, cut] + ordered[rows, cut + 1]) / 2
     return np.where(spread > ZERO, np.maximum(middle, floor), floor)
+
+
+def among_best(edges: Ints, scores: Floats, top: int, n_nodes: int) -> Bools:
+    """Keep an edge if it is among the `top` strongest of one of its endpoints; ties by pair."""
+    ends = np.concatenate([edges[:, 0], edges[:, 1]])
+    index = np.tile(np.arange(len(edges)), 2)
+    order = np.lexsort((index, -scores[index], ends))
+    counts = np.bincount(ends, minlength=n_nodes)
+    rank = np.arange(len(ends)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = np.zeros(len(edges), dtype=bool)
+    kept[index[order[rank < top]]] = True
+    return kept

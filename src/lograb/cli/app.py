@@ -136,7 +136,7 @@ def attack(
     json: Json = False,
 ) -> None:
     """Rebuild the graph from an instance's observations."""
-    from lograb.cli.attacks import attack_instance
+    from lograb.cli.reconstruct import attack_instance
 
     attack_instance(file, method, output, seed, settings or [], features, json)
 
@@ -153,7 +153,7 @@ def evaluate(
     Every row of a table is a claim, unless it has a fourth column, claimed (1 or 0), or a threshold is given. Rows
     that are no claims are pairs that were judged, and count in the ranking metrics.
     """
-    from lograb.cli.attacks import evaluate_answer
+    from lograb.cli.reconstruct import evaluate_answer
 
     evaluate_answer(file, answer, threshold, json)
 
@@ -170,7 +170,7 @@ def link(
     json: Json = False,
 ) -> None:
     """Predict the edges between fragments (Task 3)."""
-    from lograb.cli.links import link_instance
+    from lograb.cli.link import link_instance
 
     link_instance(file, method, repeats, seed, settings or [], halo, negatives, json)
 
@@ -178,7 +178,7 @@ def link(
 @app.command()
 def certify(file: File, json: Json = False) -> None:
     """Count the patches whose edges are provably exposed."""
-    from lograb.cli.attacks import certify_instance
+    from lograb.cli.reconstruct import certify_instance
 
     certify_instance(file, json)
 
@@ -195,7 +195,7 @@ def classify(
     json: Json = False,
 ) -> None:
     """Learn to classify nodes inside their patches (needs the extra gnn)."""
-    from lograb.cli.learning import classify_nodes
+    from lograb.cli.classify import classify_nodes
 
     classify_nodes(file, model, split, repeats, seed, settings or [], json)
 

@@ -28,7 +28,7 @@ def _strategies() -> Rows:
 
 
 def _gauges() -> Rows:
-    from lograb.observations.gauge import GAUGES
+    from lograb.observations.gauges import GAUGES
 
     return [{"name": name, "description": text} for name, text in GAUGES.items()]
 
@@ -45,8 +45,8 @@ def _attacks() -> Rows:
 
 
 def _models() -> Rows:
-    from lograb.learning.catalog import MODELS
-    from lograb.learning.settings import TrainingSettings
+    from lograb.learning.nodes.catalog import MODELS
+    from lograb.learning.nodes.settings import TrainingSettings
 
     training = {key: field.default for key, field in TrainingSettings.model_fields.items()}
     return [
@@ -57,7 +57,7 @@ def _models() -> Rows:
 
 
 def _links() -> Rows:
-    from lograb.learning.links_catalog import LINKS
+    from lograb.learning.links.catalog import LINKS
 
     return [
         {"name": m.name, "sees": list(m.sees), "trivial": m.trivial, "description": m.description,

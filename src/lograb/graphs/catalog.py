@@ -7,8 +7,8 @@ from importlib import import_module
 
 from lograb.errors import unknown_name
 from lograb.graphs.dataset import Dataset
-from lograb.graphs.fetch import Progress
 from lograb.graphs.public import blogcatalog, lrgb, ogb, planetoid, tu
+from lograb.progress import Progress
 from lograb.types import Graph
 
 __all__ = ["DATASETS", "Dataset", "find_dataset"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from lograb.graphs.fetch import Progress
+from lograb.progress import Progress
 from lograb.types import Graph
 
 UNSTATED = "not stated by the publisher"

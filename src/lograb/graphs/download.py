@@ -14,9 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lograb.errors import LograbError
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with a file name, the bytes done so far, and the bytes in total where that is known."""
+from lograb.progress import Progress
 
 TIMEOUT = 30.0
 """Seconds without a sign of the server before an attempt is given up."""

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Literal
 
 from lograb.errors import LograbError
-from lograb.graphs.download import DownloadError, Progress, beside, download, file_sha256
+from lograb.graphs.download import DownloadError, beside, download, file_sha256
 from lograb.graphs.unzip import extract_member
+from lograb.progress import Progress
 
-__all__ = ["Fetched", "Place", "Progress", "RawFile", "cache_folder", "fetch", "in_mirror", "locate",
+__all__ = ["Fetched", "Place", "RawFile", "cache_folder", "fetch", "in_mirror", "locate",
            "mirror_folder"]
 
 Place = Literal["mirror", "cache", "download"]
@@ -119,7 +120,7 @@ def fetch(files: Sequence[RawFile], progress: Progress | None = None) -> Fetched
     ----------
     files : sequence of RawFile
     progress : callable, optional
-        See `lograb.graphs.download.Progress`; called only while something is downloaded.
+        Called with a file name, the bytes done and in total (or None), while something is downloaded.
 
     Returns
     -------

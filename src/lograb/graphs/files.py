@@ -32,7 +32,7 @@ from lograb.graphs.formats.edge_list import read_edge_list
 from lograb.graphs.formats.graphml import read_graphml
 from lograb.graphs.formats.matrix_market import read_matrix_market
 from lograb.graphs.formats.npz import read_npz
-from lograb.graphs.formats.rules import RawGraph, apply_rules
+from lograb.graphs.formats.simple import RawGraph, apply_rules
 from lograb.spec import Origin
 from lograb.types import Graph
 

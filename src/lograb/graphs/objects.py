@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.graphs.formats.rules import (
+from lograb.graphs.formats.simple import (
     RawGraph,
     apply_rules,
     as_pairs,

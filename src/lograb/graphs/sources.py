@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lograb.errors import LograbError
 from lograb.graphs.catalog import DATASETS, Dataset, find_dataset
-from lograb.graphs.fetch import Progress
+from lograb.progress import Progress
 from lograb.types import Graph
 
 Source = object

@@ -44,7 +44,7 @@ class PatchSet:
     labels : int64 array (n_nodes,), or bool array (n_nodes, n_classes), optional
         One class per node, or several (indicators). A negative class means: no label.
     row_encodings, patch_encodings : dict of str to float32 array, shape (n_rows, ...) or (n_patches, ...)
-        What a model asked for beyond features, coordinates and edges; see `lograb.learning.encodings`.
+        What a model asked for beyond features, coordinates and edges; see `lograb.learning.nodes.encodings`.
     distances : int8 array, shape (sum of squared sizes,), optional
         Hops between all ordered pairs of each patch, row by row; -1 where there is no path.
     """

@@ -34,7 +34,7 @@ def to_pyg(instance: Instance) -> list[Data]:
         import torch  # noqa: F401
         import torch_geometric  # noqa: F401
     except ImportError:
-        raise MissingExtraError("Instance.to_pyg()", "gnn") from None
+        raise MissingExtraError("to_pyg", "gnn") from None
     return [data for number, graph in enumerate(instance) for data in _patches(number, graph)]
 
 

@@ -1,17 +1,8 @@
-"""Stage 7: pure functions from a truth and an estimate to a number."""
+"""Stage 6: pure functions from a truth and an estimate to a number."""
 
 from lograb.metrics.calibration import calibration, calibration_error, reliability
-from lograb.metrics.edges import EdgeCounts, bootstrap_interval, count_edges, edge_keys
+from lograb.metrics.edges import EdgeCounts, bootstrap_interval, count_edges
 from lograb.metrics.ranking import Ranking
-from lograb.metrics.sharing import shared_pairs
 
-__all__ = [
-    "EdgeCounts",
-    "Ranking",
-    "bootstrap_interval",
-    "calibration", "calibration_error",
-    "count_edges",
-    "edge_keys",
-    "reliability",
-    "shared_pairs",
-]
+__all__ = ["EdgeCounts", "Ranking", "bootstrap_interval", "calibration", "calibration_error", "count_edges",
+           "reliability"]  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lograb.pairs import edge_keys
 from lograb.types import Bools, Floats, Ints
 
 
@@ -53,11 +54,6 @@ def bootstrap_interval(values: Floats, level: float = 0.95) -> tuple[float, floa
     """Take the central part of bootstrapped values."""
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def edge_keys(edges: Ints, n_nodes: int) -> Ints:
-    """Number the pair (u, w), u < w, as u * n_nodes + w."""
-    return edges[:, 0] * n_nodes + edges[:, 1]
 
 
 def count_edges(truth: Ints, claimed: Ints, n_nodes: int, nodes: Ints | None = None) -> EdgeCounts:

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from lograb.observations.gauge import choose_basis, fixed_reference, orthonormalise, rotate
+from lograb.observations.gauges import choose_basis, fixed_reference, orthonormalise, rotate
 from lograb.observations.laplacian import Laplacians
 from lograb.observations.spectra import DENSE_LIMIT, largest, zero_space
 from lograb.parallel import ordered_map

@@ -20,10 +20,10 @@ import scipy.sparse as sp
 
 from lograb.archive.tables import join
 from lograb.errors import LograbError
+from lograb.fragment import fragment
 from lograb.instance import Instance
-from lograb.learning.links import FragmentedGraph, pairs_between
+from lograb.learning.links.fragmented import FragmentedGraph, pairs_between
 from lograb.learning.patchset import PatchSet, patch_set
-from lograb.pipeline import fragment
 from lograb.ragged import owners, pointer
 from lograb.spec import InstanceSpec
 from lograb.types import Bools, Ints

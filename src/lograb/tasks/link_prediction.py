@@ -16,10 +16,10 @@ import numpy as np
 
 from lograb.errors import unknown_name
 from lograb.instance import Instance
-from lograb.learning.links_catalog import LINKS, find_link_method
-from lograb.learning.progress import Progress, ignore
+from lograb.learning.links.catalog import LINKS, find_link_method
 from lograb.metrics.intervals import auroc_interval
 from lograb.metrics.ranking import Ranking
+from lograb.progress import Progress, ignore
 from lograb.tasks.fragments import Halo, Negatives, Questions, ask
 from lograb.tasks.node_classification import check_counts
 from lograb.types import Floats, Ints
@@ -64,7 +64,7 @@ def predict_links(
     instance : Instance
         With its truth.
     method : str
-        See `lograb.learning.links_catalog`.
+        See `lograb.learning.links.catalog`.
     repeats : int
         Draws of negatives, each with a training of its own. The positives are the same every time, and the
         interval knows it.

@@ -24,14 +24,14 @@ from pydantic import ValidationError
 
 from lograb.errors import LograbError, unknown_name
 from lograb.instance import Instance
-from lograb.learning.catalog import MODELS, Model, find_model
-from lograb.learning.encodings import encode
+from lograb.learning.nodes.catalog import MODELS, Model, find_model
+from lograb.learning.nodes.encodings import encode
+from lograb.learning.nodes.settings import TrainingSettings
+from lograb.learning.nodes.splits import SPLITS, Split, make_split, seen_share, unseen_rows
 from lograb.learning.patchset import PatchSet, patch_set
-from lograb.learning.progress import Progress, ignore
 from lograb.learning.randomness import require_torch
-from lograb.learning.settings import TrainingSettings
-from lograb.learning.splits import SPLITS, Split, make_split, seen_share, unseen_rows
 from lograb.metrics.classification import choose_labels, f1_scores
+from lograb.progress import Progress, ignore
 from lograb.spec import first_problem
 from lograb.types import Bools
 
@@ -55,7 +55,7 @@ def classify(
     instance : Instance
         With labels and patch edges.
     name : str
-        See `lograb.learning.catalog.MODELS`.
+        See `lograb.learning.nodes.catalog.MODELS`.
     split : str
         ``patch`` or ``node-disjoint``.
     seed : int
@@ -124,8 +124,8 @@ def score_model(
     progress: Progress = ignore,
 ) -> dict[str, Any]:
     """Train one model and score it on the test rows."""
-    from lograb.learning.models.classifier import count_parameters
-    from lograb.learning.training import inference_milliseconds, patches_with, predict, train
+    from lograb.learning.nodes.models.classifier import count_parameters
+    from lograb.learning.nodes.training import inference_milliseconds, patches_with, predict, train
 
     start = time.perf_counter()
     encoded = encode(patches, model.encodings, streams["encode"])

@@ -18,7 +18,8 @@ import numpy as np
 from lograb.attacks import ATTACKS, find_attack
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, count_edges, edge_keys, shared_pairs
+from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, count_edges
+from lograb.pairs import edge_keys, shared_pairs
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
 from lograb.theory.recoverability import relative_error
 from lograb.types import Ints, Reconstruction

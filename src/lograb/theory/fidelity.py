@@ -32,13 +32,25 @@ def gap_to_truncation(gap: npt.ArrayLike, residual: npt.ArrayLike) -> Floats:
     return np.asarray(np.divide(delta, delta + eta, out=np.ones(delta.shape), where=finite))
 
 
-def structural_entropy(degrees: Ints) -> float:
-    """Compute the entropy of a patch's degree distribution over log q; 0 for a single node."""
-    q = len(degrees)
-    if q < 2:
-        return 0.0
-    share = np.unique(degrees, return_counts=True)[1] / q
-    return float(max(0.0, -(share * np.log(share)).sum() / np.log(q)))
+def structural_entropy(degrees: Ints) -> Floats:
+    """Compute the entropy of the degree distribution of each patch, over log q; 0 for a single node.
+
+    Parameters
+    ----------
+    degrees : int array, shape (b, q)
+        Degrees inside a patch, from 0 to q - 1.
+
+    Returns
+    -------
+    float array, shape (b,)
+    """
+    b, q = degrees.shape
+    if q == 1:
+        return np.zeros(b)
+    histogram = np.zeros((b, q))
+    np.add.at(histogram, (np.repeat(np.arange(b), q), degrees.ravel()), 1.0 / q)
+    terms = histogram * np.log(histogram, out=np.zeros_like(histogram), where=histogram > 0)
+    return np.asarray(-terms.sum(axis=1) / np.log(q))
 
 
 def entropy_ceiling(size: int) -> float:

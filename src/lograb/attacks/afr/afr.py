@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 
 from lograb.attacks.afr.bundle import adjust, eligible_pairs
-from lograb.attacks.afr.fidelity import Fidelity, fidelity
+from lograb.attacks.afr.core import Fidelity, fidelity
+from lograb.attacks.afr.cross_votes import cross_votes, in_one_island
 from lograb.attacks.afr.islands import Assembler, Assembly
 from lograb.attacks.afr.kernel import LocalGraphs, group_means, local_graphs, pair_margins
-from lograb.attacks.afr.ransac import survivable_inlier_fraction
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.afr.voting import cross_votes, in_one_island
-from lograb.attacks.alignment import padded_coordinates
-from lograb.attacks.pairs import too_large, unpair
+from lograb.attacks.alignment.overlaps import padded_coordinates
+from lograb.attacks.thresholds import among_best
 from lograb.errors import LograbError
+from lograb.pairs import too_large, unpair
 from lograb.ragged import owners
-from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
+from lograb.theory.inliers import survivable_inliers
+from lograb.types import Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = AfrSettings()
 
@@ -138,18 +139,6 @@ def _claims(
     return edges, strength, judged, scores, island
 
 
-def among_best(edges: Ints, scores: Floats, top: int, n_nodes: int) -> Bools:
-    """Keep an edge if it is among the `top` strongest of one of its endpoints; ties by pair."""
-    ends = np.concatenate([edges[:, 0], edges[:, 1]])
-    index = np.tile(np.arange(len(edges)), 2)
-    order = np.lexsort((index, -scores[index], ends))
-    counts = np.bincount(ends, minlength=n_nodes)
-    rank = np.arange(len(ends)) - np.repeat(np.cumsum(counts) - counts, counts)
-    kept = np.zeros(len(edges), dtype=bool)
-    kept[index[order[rank < top]]] = True
-    return kept
-
-
 def _diagnostics(
     trust: Fidelity, assembly: Assembly, adjusted: dict[str, dict[str, float]], settings: AfrSettings
 ) -> dict[str, Any]:
@@ -165,5 +154,5 @@ def _diagnostics(
         "cycle_consistency": None,
         **adjusted,
         "survivable_inlier_fraction": None if sample is None or not settings.ransac
-        else survivable_inlier_fraction(settings.iterations, sample),
+        else survivable_inliers(sample, settings.iterations),
     }  # fmt: skip

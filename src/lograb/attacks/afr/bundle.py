@@ -27,7 +27,8 @@ from lograb.attacks.afr.islands import Assembly
 from lograb.attacks.afr.kernel import LocalGraphs
 from lograb.attacks.afr.settings import AfrSettings
 from lograb.attacks.afr.trials import dimension, well_posed
-from lograb.attacks.alignment import count_overlaps, locate_overlaps, nearest_orthogonal
+from lograb.attacks.alignment.overlaps import count_overlaps, locate_overlaps
+from lograb.attacks.alignment.procrustes import nearest_orthogonal
 from lograb.ragged import owners
 from lograb.types import Bools, Floats, Ints, Observations
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lograb.attacks.afr.kernel import LocalGraphs
-from lograb.attacks.afr.ransac import ransac_align
 from lograb.attacks.afr.settings import AfrSettings
 from lograb.attacks.afr.trials import Island, Trial, dimension, try_pairs
-from lograb.attacks.alignment import count_overlaps
+from lograb.attacks.alignment.overlaps import count_overlaps
+from lograb.attacks.alignment.ransac import ransac_align
 from lograb.parallel import one_blas_thread
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Floats, Ints, Observations

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.pairs import mean_by_key, members_of, pair_keys, patches_by_size, spectra_of
 from lograb.attacks.thresholds import margins
+from lograb.pairs import mean_by_key, members_of, pair_keys, patches_by_size, spectra_of
 from lograb.ragged import owners, pointer, ranges
+from lograb.theory.fidelity import structural_entropy
 from lograb.types import Floats, Ints, Observations
 
 
@@ -58,7 +59,7 @@ def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
         phi = vectors * np.exp(-0.5 * settings.t * values)[:, None, :]
         claimed = margins(phi @ phi.swapaxes(1, 2), vectors, values, settings.t, settings.threshold) >= 1
         claimed[:, np.arange(claimed.shape[1]), np.arange(claimed.shape[1])] = False
-        entropy[which] = degree_entropy(claimed.sum(axis=2))
+        entropy[which] = structural_entropy(claimed.sum(axis=2))
         patch, i, j = np.nonzero(np.triu(claimed, 1))
         counts[which] = np.bincount(patch, minlength=len(which))
         base = seen.ptr[which[patch]]
@@ -131,20 +132,3 @@ def group_means(seen: Observations, positions: Floats, group: Ints) -> Floats:
         gather = sp.csr_array((ones, (index, np.arange(len(index)))), shape=(len(unique), len(index)))
         out[:, start:stop] = ((gather @ positions[:, start:stop]) / counts[:, None])[index]
     return out
-
-
-def degree_entropy(degrees: Ints) -> Floats:
-    """Entropy of the degree distribution of each patch, divided by log q; 0 for a single node.
-
-    Parameters
-    ----------
-    degrees : int array, shape (b, q)
-    """
-    b, q = degrees.shape
-    if q == 1:
-        return np.zeros(b)
-    histogram = np.zeros((b, q))
-    np.add.at(histogram, (np.repeat(np.arange(b), q), degrees.ravel()), 1.0 / q)
-    terms = histogram * np.log(histogram, out=np.zeros_like(histogram), where=histogram > 0)
-    return np.asarray(-terms.sum(axis=1) / np.log(q))
-

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.alignment import Overlaps, locate_shared, procrustes, residuals
+from lograb.attacks.alignment.overlaps import Overlaps, locate_shared
+from lograb.attacks.alignment.procrustes import procrustes, residuals
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Bools, Floats, Ints
 

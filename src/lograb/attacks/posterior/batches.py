@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lograb.attacks.pairs import members_of
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
+from lograb.pairs import members_of
 from lograb.types import Floats, Ints, Observations
 
 # One (b, q, q) array of a batch; about thirty of them are alive at a time.

@@ -17,12 +17,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
-from lograb.attacks.pairs import unpair
 from lograb.attacks.posterior.checksum import MAX_COST
 from lograb.attacks.posterior.descent import descend
 from lograb.attacks.posterior.exchanges import GAIN, MAX_GAIN, odds_against, plausible, swaps, visible
 from lograb.attacks.posterior.graphs import EXACT, Patch, passes, spectral_error, state_of
 from lograb.attacks.posterior.mending import few_wrong
+from lograb.pairs import unpair
 from lograb.parallel import one_blas_thread, ordered_map
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Bools, Floats, Ints, Observations

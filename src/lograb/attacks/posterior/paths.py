@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
-from lograb.attacks.pairs import unpair
 from lograb.attacks.posterior.rounds import CERTAIN, probabilities
 from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.pairs import unpair
 from lograb.ragged import pointer, ranges
 from lograb.types import Bools, Floats, Ints
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lograb.attacks.membership import membership
-from lograb.attacks.pairs import pair_keys, unpair
+from lograb.attacks.baselines.membership import membership
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.families import FAINT, check_together, patches_to_ask
@@ -17,6 +16,7 @@ from lograb.attacks.posterior.paths import reconcile
 from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds, probabilities
 from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.pairs import pair_keys, unpair
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = PosteriorSettings()

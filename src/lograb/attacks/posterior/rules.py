@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lograb.attacks.centres import possible_centres
+from lograb.attacks.baselines.centres import possible_centres
 from lograb.ragged import owners
 from lograb.types import Floats, Ints, Observations
 

@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, logit
 
+from lograb.attacks.variational.eigenpairs import decompose, pull_back
 from lograb.attacks.variational.likelihood import Target, divergence
-from lograb.attacks.variational.spectra import decompose, pull_back
 from lograb.types import Floats
 
 EstimatorName = Literal["score", "relaxed"]

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from lograb.attacks.pairs import mean_by_key, members_of, patches_by_size, unpair
 from lograb.attacks.variational.ascent import Ascent, Problem, ascend
 from lograb.attacks.variational.likelihood import Target, block_lengths
 from lograb.attacks.variational.settings import VariationalSettings
 from lograb.attacks.variational.sinkhorn import squared_distances
 from lograb.errors import LograbError
+from lograb.pairs import mean_by_key, members_of, patches_by_size, unpair
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = VariationalSettings()

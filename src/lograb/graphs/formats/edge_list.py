@@ -17,7 +17,7 @@ from itertools import chain, islice
 import numpy as np
 
 from lograb.errors import LograbError
-from lograb.graphs.formats.rules import RawGraph, index_names, is_whole_number
+from lograb.graphs.formats.simple import RawGraph, index_names, is_whole_number
 
 BLANK = ""
 _NAMED = {",": "comma", "\t": "tab", ";": "semicolon", BLANK: "blank"}

@@ -11,7 +11,7 @@ from xml.parsers import expat
 import numpy as np
 
 from lograb.errors import LograbError
-from lograb.graphs.formats.rules import Listing, RawGraph, index_names
+from lograb.graphs.formats.simple import Listing, RawGraph, index_names
 
 _SEPARATOR = " "
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.graphs.formats.rules import RawGraph, check_claimed_size, read_matrix
+from lograb.graphs.formats.simple import RawGraph, check_claimed_size, read_matrix
 from lograb.types import Floats, Ints
 
 _N_VALUES = {"pattern": 0, "integer": 1, "unsigned-integer": 1, "real": 1, "double": 1, "complex": 2}

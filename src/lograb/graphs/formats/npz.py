@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.graphs.formats.rules import (
+from lograb.graphs.formats.simple import (
     RawGraph,
     as_pairs,
     check_claimed_size,

@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 from lograb.errors import LograbError, MissingExtraError
 from lograb.graphs.dataset import Dataset
-from lograb.graphs.fetch import Place, Progress, RawFile, fetch, locate
+from lograb.graphs.fetch import Place, RawFile, fetch, locate
 from lograb.graphs.public.unpickle import Callee, Names, read_pickle
+from lograb.progress import Progress
 from lograb.spec import Origin
 from lograb.types import Graph, Ints
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from lograb.errors import LograbError
 from lograb.graphs.dataset import Dataset
-from lograb.graphs.fetch import Progress, RawFile, fetch, locate
+from lograb.graphs.fetch import RawFile, fetch, locate
+from lograb.progress import Progress
 from lograb.spec import Origin
 from lograb.types import Graph
 

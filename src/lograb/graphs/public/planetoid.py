@@ -17,9 +17,10 @@ import scipy.sparse as sp
 
 from lograb.errors import LograbError
 from lograb.graphs.dataset import Dataset
-from lograb.graphs.fetch import Place, Progress, RawFile, fetch, in_mirror, locate
-from lograb.graphs.public.npz import read_arrays
+from lograb.graphs.fetch import Place, RawFile, fetch, in_mirror, locate
+from lograb.graphs.public.arrays import read_arrays
 from lograb.graphs.public.unpickle import read_pickle
+from lograb.progress import Progress
 from lograb.spec import Origin
 from lograb.types import Graph, Ints
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from lograb.errors import LograbError
 from lograb.graphs.dataset import UNSTATED, Dataset
-from lograb.graphs.fetch import Progress, RawFile, fetch, locate
+from lograb.graphs.fetch import RawFile, fetch, locate
+from lograb.progress import Progress
 from lograb.ragged import pointer
 from lograb.spec import Origin
 from lograb.types import Graph, Ints

@@ -1,0 +1,45 @@
+"""Stage 1b: how far a patch can be trusted, and which patches are core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lograb.attacks.afr.settings import AfrSettings
+from lograb.theory.fidelity import fidelity as mix
+from lograb.theory.fidelity import gap_to_truncation
+from lograb.theory.heat import truncation_residual
+from lograb.types import Bools, Floats, Observations
+
+
+@dataclass(frozen=True, eq=False)
+class Fidelity:
+    """Fidelity of every patch: gap, truncation residual, ratio, score; each of shape (n_patches,)."""
+
+    gap: Floats
+    residual: Floats
+    ratio: Floats
+    score: Floats
+    core: Bools
+
+
+def fidelity(seen: Observations, entropy: Floats, settings: AfrSettings) -> Fidelity:
+    """Score every patch: s = α ρ + (1 - α) entropy, with ρ = δ / (δ + η).
+
+    A complete spectrum has nothing beyond it: δ = ∞, η = 0, ρ = 1.
+    """
+    assert seen.values is not None
+    assert seen.next_values is not None
+    complete = seen.complete
+    last = np.zeros(seen.n_patches)
+    kept = seen.ranks > 0
+    last[kept] = seen.values[seen.value_ptr[1:][kept] - 1]
+    gap = np.where(complete, np.inf, np.maximum(seen.next_values - last, 0.0))
+    residual = truncation_residual(seen.next_values, settings.t)
+    ratio = gap_to_truncation(gap, residual)
+    score = mix(ratio, entropy, settings.alpha)
+    core = (score >= settings.s_min) & (gap >= settings.delta_min) & (seen.sizes <= settings.max_size)
+    if settings.q_max is not None:
+        core &= seen.sizes <= settings.q_max
+    return Fidelity(gap, residual, ratio, score, core)

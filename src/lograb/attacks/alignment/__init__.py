@@ -1,0 +1,1 @@
+"""What attacks that assemble patches share: overlaps, Procrustes maps, RANSAC, synchronisation."""

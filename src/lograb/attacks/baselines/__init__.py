@@ -1,0 +1,1 @@
+"""The rivals: trivial attackers, the paper's baselines, and what they need."""

@@ -1,0 +1,208 @@
+"""The neural rivals GAE, VGAE and GCN-LE (Appendix "Implementation Details"): learn to predict a guessed graph.
+
+The attacker has no true edge to learn from. He makes a graph of his own out of the observations, trains a
+graph autoencoder on it, and joins every node to the nodes whose embeddings have the largest inner products
+with its own.
+
+**Input graph** (`graph`)
+    ``local``: the union of the local reconstructions, that is of the thresholded heat kernels of the patches
+    that AFR's Stage 1 trusts (its core patches and its threshold, both at their defaults).
+    ``co-occurrence``: all pairs that share a patch. The embeddings then only serve to number the nodes.
+**Node inputs**
+    `gae`, `vgae`: the features, where the observations carry that channel (and `features` is on); otherwise
+    the identity. `gcn-le`: Laplacian-eigenmap coordinates of the input graph, and the features beside them.
+
+Nodes are renumbered first, by where they occur and what their rows look like, and all the work is done in
+that numbering: node numbers cannot influence the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field
+
+from lograb.attacks.afr.core import fidelity
+from lograb.attacks.afr.kernel import local_graphs
+from lograb.attacks.afr.settings import AfrSettings
+from lograb.attacks.alignment.overlaps import membership_matrix, padded_coordinates
+from lograb.attacks.baselines.eigenmaps import eigenmaps
+from lograb.attacks.baselines.nearest import nearest
+from lograb.attacks.thresholds import among_best
+from lograb.errors import LograbError, MissingExtraError
+from lograb.pairs import sharing, unpair
+from lograb.ragged import owners, pointer, ranges
+from lograb.types import Floats, Ints, Matrix, Observations, Reconstruction
+
+
+class NeuralSettings(BaseModel):
+    """Settings of the neural attacks. Those marked * are not named in the paper; the default is ours.
+
+    Attributes
+    ----------
+    graph : * the attacker's input graph: ``local`` or ``co-occurrence``; see the module.
+    features : whether to use the features, where the observations carry them.
+    hidden, out : widths of the two layers.
+    epochs, learning_rate : of Adam.
+    top_k : neighbours selected per node; a pair selected from either side is claimed.
+    candidates : * ``all`` nodes may be selected, or only those that share a patch (``shared``).
+    output : * ``fill`` always selects top_k; ``cap`` only those with a decoder probability above one half.
+    max_size : * larger patches contribute no pairs of co-occurring nodes; None for no limit.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    graph: Literal["local", "co-occurrence"] = "local"
+    features: bool = True
+    hidden: int = Field(default=128, ge=1)
+    out: int = Field(default=64, ge=1)
+    epochs: int = Field(default=200, ge=0)
+    learning_rate: float = Field(default=0.01, gt=0)
+    top_k: int = Field(default=15, ge=1)
+    candidates: Literal["all", "shared"] = "all"
+    output: Literal["fill", "cap"] = "fill"
+    max_size: int | None = Field(default=2000, ge=2)
+
+
+class EigenmapSettings(NeuralSettings):
+    """Settings of GCN-LE: as the others, and the number of eigenmap coordinates *."""
+
+    coordinates: int = Field(default=32, ge=1)
+
+
+def gae(seen: Observations, rng: np.random.Generator, settings: NeuralSettings) -> Reconstruction:
+    """Rebuild the graph with a graph autoencoder."""
+    return _attack("gae", seen, rng, settings)
+
+
+def vgae(seen: Observations, rng: np.random.Generator, settings: NeuralSettings) -> Reconstruction:
+    """Rebuild the graph with a variational graph autoencoder."""
+    return _attack("vgae", seen, rng, settings)
+
+
+def gcn_le(seen: Observations, rng: np.random.Generator, settings: EigenmapSettings) -> Reconstruction:
+    """Rebuild the graph from Laplacian eigenmaps that a graph convolutional network propagates."""
+    return _attack("gcn-le", seen, rng, settings)
+
+
+def _attack(name: str, seen: Observations, rng: np.random.Generator, settings: NeuralSettings) -> Reconstruction:
+    try:
+        from lograb.learning.autoencoders import train_autoencoder
+    except ImportError:
+        raise MissingExtraError(f"the attack '{name}'", "gnn") from None
+    numbered, nodes = renumber(seen)
+    graph = input_graph(numbered, settings)
+    told: dict[str, Any] = {"input_edges": int(graph.nnz) // 2}
+    if not graph.nnz:
+        none = np.empty((0, 2), np.int64)
+        return Reconstruction(seen.n_nodes, none, np.empty(0), np.sort(nodes), diagnostics=told)
+    inputs, told["inputs"] = _inputs(numbered, graph, settings, rng)
+    trained = train_autoencoder(
+        graph, inputs, rng, variational=name == "vgae", hidden=settings.hidden, out=settings.out,
+        epochs=settings.epochs, learning_rate=settings.learning_rate,
+    )  # fmt: skip
+    told |= {"first_loss": trained.losses[0], "last_loss": trained.losses[-1]} if trained.losses else {}
+    told["device"] = trained.device
+    pairs, logits = _select(numbered, trained.points, settings)
+    pairs = np.sort(nodes[pairs], axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    scores = 1 / (1 + np.exp(-np.clip(logits[order], -500, 500)))
+    return Reconstruction(seen.n_nodes, pairs[order], scores, np.sort(nodes), diagnostics=told)
+
+
+def renumber(seen: Observations) -> tuple[Observations, Ints]:
+    """Number the observed nodes by their first patch and, inside it, by the sizes of their entries there.
+
+    Random draws and rounding then follow what was observed and not the numbers that nodes happen to have:
+    another numbering of the same nodes gives the same observations here (unless two nodes have equal rows).
+
+    Returns
+    -------
+    Observations
+        Of the observed nodes only, under their new numbers.
+    nodes : int64 array
+        The old number of each.
+    """
+    old, first = np.unique(seen.nodes, return_index=True)
+    owner = owners(seen.ptr)
+    rows = np.abs(padded_coordinates(seen, seen.vectors, int(seen.ranks.max(initial=0))))[first]
+    order = np.lexsort((*rows.T[::-1], owner[first]))
+    number = np.zeros(seen.n_nodes, dtype=np.int64)
+    number[old[order]] = np.arange(len(old))
+    entries = np.lexsort((number[seen.nodes], owner))
+    ranks = np.repeat(seen.ranks, seen.sizes)
+    starts = pointer(ranks)[:-1]
+    nodes = old[order]
+    return replace(
+        seen,
+        n_nodes=len(old),
+        nodes=number[seen.nodes][entries],
+        vectors=seen.vectors[ranges(starts[entries], ranks[entries])],
+        centres=None,
+        features=None if seen.features is None else seen.features[nodes],
+    ), nodes
+
+
+def input_graph(seen: Observations, settings: NeuralSettings) -> sp.csr_array:
+    """Make the attacker's own graph: a symmetric boolean matrix, shape (n_nodes, n_nodes)."""
+    if settings.graph == "co-occurrence":
+        return co_occurrence(seen, settings.max_size)
+    if seen.values is None or seen.next_values is None:
+        raise LograbError("local reconstructions need the eigenvalues, and these observations withhold them: "
+                          "set graph=co-occurrence")  # fmt: skip
+    rules = AfrSettings()
+    local = local_graphs(seen, rules)
+    trusted = fidelity(seen, local.entropy, rules).core[owners(local.ptr)]
+    ends = seen.nodes[local.ends[trusted]]
+    rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
+    return sp.csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(seen.n_nodes, seen.n_nodes))
+
+
+def co_occurrence(seen: Observations, max_size: int | None = None) -> sp.csr_array:
+    """Join all nodes that share a patch (of at most `max_size` members), shape (n_nodes, n_nodes)."""
+    small = None if max_size is None else np.flatnonzero(seen.sizes <= max_size)
+    return sharing(membership_matrix(seen, small))
+
+
+def _inputs(
+    seen: Observations, graph: sp.csr_array, settings: NeuralSettings, rng: np.random.Generator
+) -> tuple[Matrix | None, str]:
+    """Collect what the network gets for each node, and say what it is."""
+    features = seen.features if settings.features else None
+    if not isinstance(settings, EigenmapSettings):
+        return features, "identity" if features is None else "features"
+    maps = eigenmaps(graph, settings.coordinates, rng)
+    if features is None:
+        return maps, "eigenmaps"
+    if sp.issparse(features):
+        return sp.csr_array(sp.hstack([sp.csr_array(maps), features])), "eigenmaps and features"
+    return np.concatenate([maps, features], axis=1), "eigenmaps and features"
+
+
+def _inner_products(points: Floats, pairs: Ints, at_once: int = 1 << 18) -> Floats:
+    parts = [pairs[start : start + at_once] for start in range(0, len(pairs), at_once)]
+    products = [np.einsum("ij,ij->i", points[part[:, 0]], points[part[:, 1]]) for part in parts]
+    return np.concatenate([np.empty(0), *products])
+
+
+def _select(seen: Observations, points: Floats, settings: NeuralSettings) -> tuple[Ints, Floats]:
+    """Choose the claimed pairs (u, w), u < w, in the new numbering, and their inner products."""
+    if settings.candidates == "shared":
+        upper = sp.triu(co_occurrence(seen, settings.max_size), k=1, format="coo")
+        pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
+        scores = _inner_products(points, pairs)
+        kept = among_best(pairs, scores, settings.top_k, seen.n_nodes)
+    else:
+        # With points of any length the "cosine" of `nearest` is the inner product.
+        group = np.zeros(seen.n_nodes, dtype=np.int64)
+        source, target, values = nearest(points, group, settings.top_k, "cosine")
+        keys = np.minimum(source, target) * seen.n_nodes + np.maximum(source, target)
+        keys, index = np.unique(keys, return_index=True)
+        pairs, scores = unpair(keys, max(seen.n_nodes, 1)), values[index]
+        kept = np.ones(len(pairs), dtype=bool)
+    if settings.output == "cap":
+        kept &= scores > 0
+    return pairs[kept], scores[kept]

@@ -1,0 +1,57 @@
+"""``lograb link``: Task 3 on an instance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lograb import pipeline
+from lograb.cli.output import print_json, print_table, stderr
+from lograb.cli.reconstruct import parse_settings
+from lograb.tasks.link_prediction import check_choices, predict_links
+
+
+def link_instance(
+    path: Path, method: str, repeats: int, seed: int, pairs: list[str], halo: Any, negatives: Any, json: bool
+) -> None:
+    """Train a method on the insides of the fragments and score it on the edges between them."""
+    settings = parse_settings(pairs)
+    check_choices(method, settings, halo, negatives)  # before the file is read
+    instance = pipeline.load(path)
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
+        task = bar.add_task(method, total=None)
+
+        def progress(what: str, done: int, total: int | None) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        result = predict_links(
+            instance, method, repeats, seed, settings, halo=halo, negatives=negatives, progress=progress
+        )
+    if json:
+        print_json(result)
+    else:
+        show_links(f"{method} on {path}", result)
+
+
+def show_links(title: str, result: dict[str, Any]) -> None:
+    """Print the scores of one method as a table."""
+    if result["status"] != "ok":
+        print(f"{title}: {result['status']}: {result['reason']}.")
+        return
+    floors = ", ".join(f"{name} {value:.3f}" for name, value in result["floors"].items())
+    low, high = result["interval"]
+    rows = [
+        ("AUROC", f"{result['auroc']:.3f}, 95 % interval {low:.3f} .. {high:.3f}"),
+        ("average precision", f"{result['average_precision']:.3f}"),
+        ("floor", f"{result['floor']:.3f} ({floors})"),
+        ("edges between fragments", f"{result['positives']:,}, against {result['negatives']:,} other pairs"),
+        ("fragments", f"{result['fragments']:,}, the largest of {result['largest_fragment']:,} nodes"),
+        ("known edges", f"{result['known_edges']:,}"),
+        ("distinct scores", f"{result['distinct_scores']:,}"),
+        ("repeats", str(result["repeats"])),
+        ("seconds", f"{result['seconds']:.1f}"),
+    ]
+    print_table(title, ("what", "value"), rows, fold=("value",))

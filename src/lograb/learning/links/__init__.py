@@ -1,0 +1,1 @@
+"""Task 3: methods that predict edges between fragments."""

@@ -1,1 +1,0 @@
-"""The architectures, one file per family; names and hyper-parameters in `lograb.learning.catalog`."""

@@ -1,0 +1,50 @@
+"""Plain multi-head attention inside a patch, with LayerNorm.
+
+The paper's efficiency table gives its SAN 161.4K parameters on Cora. That is exactly this:
+1465·64 + 64 into the layers, 4·(4·64·64 + 4·64 + 2·64) for them, 64·7 + 7 out of them: 161,351.
+SAN proper is `lograb.learning.nodes.models.san`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lograb.learning.nodes.blocks import Block, attend
+from lograb.learning.nodes.minibatches import Batch
+from lograb.learning.nodes.models.classifier import Classifier
+
+
+class Attention(Classifier):
+    """Linear map, attention layers with residuals and LayerNorm, linear map onto the classes.
+
+    All members of a patch attend to each other; edges are not used.
+    """
+
+    def __init__(
+        self, n_inputs: int, n_outputs: int, *, hidden: int, layers: int, heads: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.width, self.dropout = hidden, dropout
+        self.input_layer = nn.Linear(n_inputs, hidden)
+        self.attentions = nn.ModuleList(
+            nn.MultiheadAttention(hidden, heads, dropout, batch_first=True) for _ in range(layers)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(layers))
+        self.output_layer = nn.Linear(hidden, n_outputs)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Apply all layers but the last, shape (n, hidden)."""
+        x: Tensor = self.input_layer(batch.inputs)
+        for attention, norm in zip(self.attentions, self.norms):
+            mixed = attend(x, batch.blocks, partial(_attend_to_all, attention, batch.blocks))
+            x = norm(x + functional.dropout(mixed, self.dropout, self.training))
+        return x
+
+
+def _attend_to_all(attention: nn.Module, blocks: list[Block], padded: Tensor, number: int) -> Tensor:
+    mask = ~blocks[number].present
+    mixed: Tensor = attention(padded, padded, padded, key_padding_mask=mask, need_weights=False)[0]
+    return mixed

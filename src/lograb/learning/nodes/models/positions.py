@@ -1,0 +1,105 @@
+"""Encoders of positions and structure: from `encodings` to a few columns beside the input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from lograb.errors import LograbError
+from lograb.learning.nodes.encodings import N_EIGENVECTORS, N_STEPS
+from lograb.learning.nodes.minibatches import Batch
+
+ENCODING_WIDTH = 16
+
+
+def flip_signs(batch: Batch) -> Batch:
+    """Give every eigenvector of every patch a random sign: it and its negative say the same."""
+    vectors = batch.row_encodings["laplacian"]
+    signs = torch.randint(0, 2, (batch.n_patches, vectors.shape[1]), device=vectors.device) * 2 - 1
+    return replace(batch, row_encodings=batch.row_encodings | {"laplacian": vectors * signs[batch.patch]})
+
+
+class LaplacianEncoder(nn.Module):
+    """Laplacian positional encoding (LapPE): a linear map of the lowest eigenvectors."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(N_EIGENVECTORS, width)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Encode every row, shape (n, width)."""
+        encoded: Tensor = self.linear(batch.row_encodings["laplacian"].nan_to_num(0.0))
+        return encoded
+
+
+class WalkEncoder(nn.Module):
+    """Random-walk structural encoding (RWSE): a linear map of the return probabilities."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(N_STEPS, width)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Encode every row, shape (n, width)."""
+        encoded: Tensor = self.linear(batch.row_encodings["walks"])
+        return encoded
+
+
+class LearnedPositions(nn.Module):
+    """SAN's learned positional encoding: a Transformer over the spectrum, for every row by itself.
+
+    A row's sequence has one token per eigenpair j, a linear map of (lambda_j, phi_j(row)). After the
+    Transformer the tokens are summed. Eigenpairs beyond the patch's size are masked.
+
+    Parameters
+    ----------
+    width : int
+        Of the tokens, and of the encoding.
+    layers, heads : int
+        Of the Transformer; its feed-forward part is four times as wide as the tokens. No dropout.
+    """
+
+    def __init__(self, width: int, layers: int, heads: int) -> None:
+        super().__init__()
+        self.token = nn.Linear(2, width)
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
+        self.transformer = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Encode every row, shape (n, width)."""
+        vectors = batch.row_encodings["laplacian"]
+        values = batch.patch_encodings["eigenvalues"][batch.patch]
+        missing = vectors.isnan()
+        tokens = self.token(torch.stack([values, vectors], dim=2).nan_to_num(0.0))
+        mixed: Tensor = self.transformer(tokens, src_key_padding_mask=missing)
+        return mixed.masked_fill(missing[:, :, None], 0.0).sum(dim=1)
+
+
+class InputLayer(nn.Module):
+    """A linear map of features and coordinates, with the columns of any encoders beside it.
+
+    In training the signs of Laplacian eigenvectors are drawn anew every time, the same for all encoders.
+
+    Parameters
+    ----------
+    n_inputs : int
+    hidden : int
+        Width of the result; the encoders' columns are part of it, and must leave some.
+    encoders : list of (encoder, its width)
+    """
+
+    def __init__(self, n_inputs: int, hidden: int, encoders: list[tuple[nn.Module, int]]) -> None:
+        super().__init__()
+        taken = sum(width for _, width in encoders)
+        if taken >= hidden:
+            raise LograbError(f"hidden must be larger than the {taken} columns of the encodings, got {hidden}")
+        self.linear = nn.Linear(n_inputs, hidden - taken)
+        self.encoders = nn.ModuleList(encoder for encoder, _ in encoders)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Embed every row, shape (n, hidden)."""
+        if self.training and "laplacian" in batch.row_encodings:
+            batch = flip_signs(batch)
+        return torch.cat([self.linear(batch.inputs), *(encoder(batch) for encoder in self.encoders)], dim=1)

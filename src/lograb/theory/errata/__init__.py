@@ -1,0 +1,1 @@
+"""What is printed and false, as printed, so that it can be tried."""
