@@ -30,7 +30,7 @@ def test_graph_refuses_what_is_not_a_simple_undirected_graph():
         Graph.from_edges("g", 2, [(0, 2)])
     with pytest.raises(LograbError, match="rows of labels"):
         Graph.from_edges("g", 2, [(0, 1)], labels=np.zeros(3))
-    with pytest.raises(LograbError, match="distinct node names"):
+    with pytest.raises(LograbError, match="distinct names"):
         Graph.from_edges("g", 2, [(0, 1)], node_names=("a", "a"))
 
 

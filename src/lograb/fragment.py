@@ -12,7 +12,7 @@ from lograb.archive import schema
 from lograb.archive.tables import Array, canonical
 from lograb.observations import observe
 from lograb.patches import PatchEdges, decompose, induced_edges
-from lograb.ragged import pointer
+from lograb.ragged import pack_names
 from lograb.spec import InstanceSpec
 from lograb.types import Graph, Observations, Patches
 
@@ -60,9 +60,9 @@ def _lay_out(graph: Graph, patches: Patches, edges: PatchEdges, seen: Observatio
         schema.CO_OBSERVED: edges.co_observed,
     }
     if graph.node_names is not None:
-        names = [name.encode("utf-8") for name in graph.node_names]
-        columns[schema.NAME_PTR] = pointer([len(name) for name in names])
-        columns[schema.NAMES] = np.frombuffer(b"".join(names), dtype=np.uint8)
+        columns[schema.NAME_PTR], columns[schema.NAMES] = pack_names(graph.node_names)
+    if patches.names is not None:
+        columns[schema.PATCH_NAME_PTR], columns[schema.PATCH_NAMES] = pack_names(patches.names)
     if sp.issparse(graph.features):
         features = sp.csr_array(graph.features)
         columns[schema.FEATURE_PTR], columns[schema.FEATURE_COLUMNS] = features.indptr, features.indices

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
-from lograb.ragged import pointer
+from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
 from lograb.types import Graph, Ints, Matrix, Observations
 
@@ -116,7 +115,8 @@ class Instance:
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
         columns = {n: self._whole(n) for n in self.tables if schema.part(n) == "observations"}
-        return _observations(self.spec, self.n_nodes, columns)
+        seen = _observations(self.spec, self.n_nodes, columns)
+        return replace(seen, node_names=self.node_names, patch_names=self.patch_names)
 
     def observe(self, *, features: bool = False) -> Observations:
         """Give what the eavesdropper sees, with or without the features of the observed nodes."""
@@ -154,14 +154,19 @@ class Instance:
     @property
     def node_names(self) -> tuple[str, ...] | None:
         """Names of the nodes; None when they are just numbered."""
-        ptr = self._whole(schema.NAME_PTR)
-        if ptr is None:
-            return None
-        text = self._whole(schema.NAMES).tobytes()
+        return self._names(schema.NAME_PTR, schema.NAMES)
+
+    @property
+    def patch_names(self) -> tuple[str, ...] | None:
+        """Names of the patches; None when they are just numbered."""
+        return self._names(schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
+
+    def _names(self, pointer_column: str, column: str) -> tuple[str, ...] | None:
+        ptr = self._whole(pointer_column)
         try:
-            return tuple(text[a:b].decode("utf-8") for a, b in pairwise(ptr))
+            return None if ptr is None else unpack_names(ptr, self._whole(column))
         except UnicodeDecodeError:
-            raise ArchiveError(f"{schema.NAMES}.npy", "is not UTF-8") from None
+            raise ArchiveError(f"{column}.npy", "is not UTF-8") from None
 
     @property
     def core(self) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +25,18 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate the ranges start .. start + length - 1, one after the other."""
     ptr = pointer(lengths)
     return np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
+
+
+def pack_names(names: Sequence[str]) -> tuple[Ints, npt.NDArray[np.uint8]]:
+    """Lay names out as a pointer and their UTF-8 bytes."""
+    encoded = [name.encode("utf-8") for name in names]
+    return pointer([len(name) for name in encoded]), np.frombuffer(b"".join(encoded), dtype=np.uint8)
+
+
+def unpack_names(ptr: Ints, data: npt.NDArray[np.uint8]) -> tuple[str, ...]:
+    """Read names back; raises `UnicodeDecodeError` where the bytes are no text."""
+    text = data.tobytes()
+    return tuple(text[a:b].decode("utf-8") for a, b in pairwise(ptr))
 
 
 def owners(ptr: Ints) -> Ints:

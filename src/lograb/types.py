@@ -26,6 +26,18 @@ Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static t
 
 
 
+def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
+    """Refuse names that are too few, too many, repeated or no text."""
+    if names is None:
+        return
+    if len(names) != count or len(set(names)) != count:
+        raise LograbError(f"{count} {what} need as many distinct names, got {len(set(names))}")
+    try:
+        "".join(names).encode("utf-8")
+    except (UnicodeEncodeError, TypeError) as error:
+        raise LograbError(f"the names of {what} must be text: {error}") from None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A simple undirected graph: the truth that a benchmark instance hides.
@@ -71,13 +83,7 @@ class Graph:
         if self.labels is not None and not self._labels_fit():
             raise LograbError(f"the labels of graph '{self.name}' must be integers from -1 on, one per node, or "
                               "an indicator matrix of 0 and 1")
-        if self.node_names is not None and len(set(self.node_names)) != n:
-            raise LograbError(f"graph '{self.name}' needs {n} distinct node names, "
-                              f"got {len(set(self.node_names))}")
-        try:
-            "".join(self.node_names or ()).encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise LograbError(f"the node names of graph '{self.name}' must be text: {error.reason}") from None
+        check_names(f"nodes of graph '{self.name}'", self.node_names, n)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"
@@ -139,6 +145,8 @@ class Patches:
         The node each patch was grown from, where the strategy has one.
     core : bool array, shape (n_entries,), optional
         For clusters: True on the disjoint core, False on the halo.
+    names : tuple of str, optional
+        What the user calls the patches; None when they are simply 0 .. n_patches - 1.
     """
 
     n_nodes: int
@@ -146,8 +154,10 @@ class Patches:
     ptr: Ints
     centres: Ints | None = None
     core: Bools | None = None
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_names("patches", self.names, self.n_patches)
         check_ragged("patches", self.n_nodes, self.nodes, self.ptr)
         if self.centres is not None and self.centres.shape != (self.n_patches,):
             raise LograbError(f"{self.n_patches} patches need as many centres, got {len(self.centres)}")
@@ -208,6 +218,8 @@ class Observations:
     centres : int64 array, shape (n_patches,), optional
     features : array or csr_array, shape (n_nodes, n_features), optional
         The side channel that feature-aware attacks use; zero rows for unobserved nodes.
+    node_names, patch_names : tuples of str, optional
+        What nodes and patches are called; None when they are simply numbered.
     """
 
     protocol: Protocol
@@ -220,6 +232,8 @@ class Observations:
     next_values: Floats | None = None
     centres: Ints | None = None
     features: Matrix | None = None
+    node_names: tuple[str, ...] | None = None
+    patch_names: tuple[str, ...] | None = None
     value_ptr: Ints = field(init=False, repr=False)
     vector_ptr: Ints = field(init=False, repr=False)
 
@@ -248,6 +262,8 @@ class Observations:
             raise LograbError(f"centres must be node ids from 0 to {self.n_nodes - 1}")
         if self.features is not None and self.features.shape[0] != self.n_nodes:
             raise LograbError(f"{self.n_nodes} nodes need as many feature rows, got {self.features.shape[0]}")
+        check_names("nodes", self.node_names, self.n_nodes)
+        check_names("patches", self.patch_names, m)
 
     @property
     def n_patches(self) -> int:

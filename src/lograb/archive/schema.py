@@ -5,7 +5,8 @@ axis but the outermost is split by a pointer column that runs along its parent a
 
     graph ─┬─ node ─┬─ name byte
            │        └─ feature weight
-           ├─ patch ─┬─ entry (a member of a patch)
+           ├─ patch ─┬─ patch name byte
+           │         ├─ entry (a member of a patch)
            │         ├─ value (an eigenvalue)
            │         ├─ vector (an entry of an eigenvector)
            │         └─ patch edge
@@ -24,6 +25,8 @@ GRAPH_NODES = "graphs/nodes"
 GRAPH_PATCHES = "graphs/patches"
 NAME_PTR = "nodes/name_ptr"
 NAMES = "nodes/names"
+PATCH_NAME_PTR = "patches/name_ptr"
+PATCH_NAMES = "patches/names"
 PTR = "observations/ptr"
 MEMBERS = "observations/nodes"
 VALUE_PTR = "observations/value_ptr"
@@ -68,6 +71,7 @@ AXES: dict[str, tuple[str, str]] = {
     "value": ("patch", VALUE_PTR),
     "vector": ("patch", VECTOR_PTR),
     "patch edge": ("patch", EDGE_PTR),
+    "patch name byte": ("patch", PATCH_NAME_PTR),
 }
 POINTERS = {pointer: axis for axis, (_, pointer) in AXES.items()}
 
@@ -77,6 +81,8 @@ RULES: dict[str, ColumnRule] = {
     GRAPH_PATCHES: ColumnRule("graph", INT, meaning="where the patches of each graph start"),
     NAME_PTR: ColumnRule("node", INT, meaning="where the name of each node starts"),
     NAMES: ColumnRule("name byte", ("|u1",), meaning="node names, UTF-8"),
+    PATCH_NAME_PTR: ColumnRule("patch", INT, meaning="where the name of each patch starts"),
+    PATCH_NAMES: ColumnRule("patch name byte", ("|u1",), meaning="patch names, UTF-8"),
     PTR: ColumnRule("patch", INT, meaning="where the members of each patch start"),
     MEMBERS: ColumnRule("entry", INT, meaning="members, increasing inside each patch"),
     VALUE_PTR: ColumnRule("patch", INT, meaning="where the eigenvalues of each patch start"),
@@ -103,6 +109,7 @@ REQUIRED = (GRAPH_NODES, GRAPH_PATCHES, PTR, MEMBERS,
 # Columns that make sense only together.
 TOGETHER = (
     (NAME_PTR, NAMES),
+    (PATCH_NAME_PTR, PATCH_NAMES),
     (FEATURE_PTR, FEATURE_COLUMNS, FEATURE_WEIGHTS),
     (EDGE_PTR, EDGE_ENDS, TRUTH_PTR, TRUTH, CO_OBSERVED),
 )
