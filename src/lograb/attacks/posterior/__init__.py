@@ -11,7 +11,7 @@ the threshold; ``posterior`` puts them together.
 The mathematics is in docs/posterior.md.
 """
 
-from lograb.attacks.posterior.posterior import posterior
+from lograb.attacks.posterior.posterior import Posterior, posterior
 from lograb.attacks.posterior.settings import PosteriorSettings
 
-__all__ = ["PosteriorSettings", "posterior"]
+__all__ = ["Posterior", "PosteriorSettings", "posterior"]
