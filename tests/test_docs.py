@@ -5,8 +5,8 @@ All blocks of a page marked ``sh`` or ``python`` run in order, in one folder tha
 
 ``<!-- needs: mirror -->``      real datasets (see the fixture `mirror`); such blocks alone get to see them
 ``<!-- needs: gnn -->``         an optional dependency (see `OPTIONAL`)
-``<!-- not run: REASON -->``    for installations and long runs: instead it is checked that script, command, options and
-                                arguments exist
+``<!-- not run: REASON -->``    for installations and long runs: instead it is checked that script, command,
+                                options and arguments exist
 """
 
 import ast
@@ -313,6 +313,13 @@ def test_files_that_are_named_exist(page):
             assert any(file.endswith("/" + name.removeprefix("../")) for file in files), f"there is no {name}"
 
 
+def test_pages_that_code_names_exist():
+    for room in ("src", "benchmarks", "examples"):
+        for file in (ROOT / room).rglob("*.py"):
+            for name in re.findall(r"\bdocs/[\w/-]+\.\w+", re.sub(r"https?://\S+", "", file.read_text())):
+                assert (ROOT / name).is_file(), f"{file.name} names {name}"
+
+
 def test_architecture_shows_every_room():
     page = (ROOT / "docs" / "architecture.md").read_text()
     tree = next(block.code for block in collect(page) if "src/lograb/" in block.code)
@@ -413,6 +420,6 @@ def test_what_is_not_run_is_checked(command, fine):
 def test_broken_links_and_anchors_are_found(tmp_path):
     (tmp_path / "other.md").write_text("# One Title: `code`, and more\n\n## Twice\n\n## Twice\n")
     page = tmp_path / "page.md"
-    page.write_text("# Page\n[a](other.md) [b](other.md#one-title-code-and-more) [c](other.md#twice-1)\n[d](#page) "
-                    "[e](none.md) [f](other.md#none)\n[g](#none) ![h](none.svg) `[i](none.md)` [j](https://a.b/c)\n")
+    page.write_text("# Page\n[a](other.md) [b](other.md#one-title-code-and-more) [c](other.md#twice-1)\n"
+                    "[d](#page) [e](none.md) [f](other.md#none)\n[g](#none) ![h](none.svg) `[i](none.md)` [j](https://a.b)\n")
     assert broken_links(page) == ["none.md", "other.md#none", "#none", "none.svg"]
