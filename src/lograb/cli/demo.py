@@ -53,10 +53,11 @@ def learn(instance: Instance) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 
     stderr.print("Who works with the patches classifies their nodes, and links fragments:")
     settings = {"epochs": EPOCHS}
-    classified = [classify(instance, MODEL, split, settings=settings) for split in ("patch", "node-disjoint")]
+    classified = [classify(instance, MODEL, split, settings=settings).to_dict()
+                  for split in ("patch", "node-disjoint")]  # fmt: skip
     clusters = pipeline.generate(SOURCE, strategy="cluster", **PARAMETERS)
-    linked = [predict_links(clusters, method, settings={"epochs": 2 * EPOCHS} if method == "cosine" else None)
-              for method in LINKS]  # fmt: skip
+    longer = {"cosine": {"epochs": 2 * EPOCHS}}
+    linked = [predict_links(clusters, method, settings=longer.get(method)).to_dict() for method in LINKS]
     return classified, linked
 
 

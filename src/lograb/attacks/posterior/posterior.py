@@ -70,7 +70,8 @@ def posterior(
     def number(batches: list[Batch]) -> Pairs:
         return _pairs(whole, batches, centres, use_members)
 
-    keys, judged, checked, usual, told = judge_in_rounds(seen, which, variance, centres, number, settings)
+    rounds = judge_in_rounds(seen, which, variance, centres, number, settings, progress)
+    keys, judged, checked, usual, told = rounds
     radius, ball = whole.protocol.d, ball_keys(whole, centres)
     if radius < 2 or not len(ball):
         probability = probabilities(judged, checked, settings.misfit)
@@ -88,7 +89,8 @@ def posterior(
             if not len(asked):
                 break
             again = judge_again(seen, asked, variance, centres, number, settings, usual, keys, judged, known)
-            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known)
+            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known,
+                                           progress)  # fmt: skip
             new = (known == 0) & (found != 0) & (found != checked)
             if not new.any():
                 break
