@@ -615,3 +615,15 @@ def test_large_patches_do_not_make_pairs_beyond_the_budget():
     assert counts["over_budget"] == 1
     assert (seen.sizes[kept] < 300).all()
     assert attacked(instance, max_entries=1000)[1] == 1.0
+
+
+@pytest.mark.parametrize("k", [2, 8])
+def test_patches_without_edges_hold_no_claim(k):
+    """Eigenvalues that are all 0 say that there is no edge, whatever membership looks like."""
+    graph = lograb.Graph.from_edges("pairs", 6, [(0, 3), (1, 4)])
+    alone = lograb.generate(graph, strategy="custom", patches=[[0, 1], [1, 2], [0, 2]], k=k).observations
+    assert len(lograb.attack(alone, "posterior").edges) == 0
+    both = lograb.generate(graph, strategy="custom", patches=[[0, 1], [1, 2], [0, 3], [1, 3, 4]], k=k).observations
+    answer = lograb.attack(both, "posterior")
+    assert {(0, 1), (1, 2)}.isdisjoint(map(tuple, answer.edges.tolist()))
+    assert len(answer.nodes) == 5
