@@ -12,6 +12,7 @@ from lograb.archive import schema
 from lograb.archive.tables import Array, canonical
 from lograb.observations import observe
 from lograb.patches import PatchEdges, decompose, induced_edges
+from lograb.progress import Progress, ignore
 from lograb.ragged import pack_names
 from lograb.spec import InstanceSpec
 from lograb.types import Graph, Observations, Patches
@@ -20,7 +21,8 @@ NodeLists = Iterable[Iterable[object]]
 
 
 def fragment(
-    graph: Graph, spec: InstanceSpec, seed: np.random.SeedSequence, node_lists: NodeLists | None = None
+    graph: Graph, spec: InstanceSpec, seed: np.random.SeedSequence, node_lists: NodeLists | None = None,
+    progress: Progress = ignore,
 ) -> dict[str, Array]:
     """Cut, observe and lay out one graph: Algorithm 1 for the whole of it.
 
@@ -29,6 +31,7 @@ def fragment(
     one stream for all, whoever sees a graph at two noise levels could subtract the noise.
     """
     cut_rng, gauge_rng, order_rng = (np.random.default_rng(child) for child in seed.spawn(3))
+    progress("cutting patches", 0, None)
     patches = decompose(graph, spec, cut_rng, node_lists)
     edges = induced_edges(patches, graph)
     content = sha256(spec.model_dump_json().encode())
@@ -36,7 +39,7 @@ def fragment(
         content.update(np.ascontiguousarray(array, dtype="<i8").data)
     key = np.frombuffer(content.digest(), dtype="<u4").tolist()
     noise_rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2, *key)))
-    observations = observe(patches, edges, spec, gauge_rng, noise_rng, order_rng)
+    observations = observe(patches, edges, spec, gauge_rng, noise_rng, order_rng, progress)
     return canonical(_lay_out(graph, patches, edges, observations))
 
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from lograb.fragment import NodeLists, fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
 from lograb.instance import Instance
 from lograb.patches import read_node_lists
-from lograb.progress import Progress
+from lograb.progress import Progress, ignore
 from lograb.report import Comparison, Method
 from lograb.score import Score
 from lograb.spec import GaugeName, InstanceSpec, StrategyName
@@ -116,6 +117,8 @@ def generate_file(
                 notify(text)
         for tables in pieces:
             writer.append(tables)
+        if progress is not None:
+            progress("writing", 0, None)
         return writer.finish(manifest)
 
 
@@ -145,6 +148,7 @@ def compare(
     seeds: int = 1,
     features: bool = False,
     progress: Progress | None = None,
+    finished: Callable[[str, Score | None, float], None] | None = None,
     **parameters: Any,
 ) -> Comparison:
     """Run attacks on the same instances and set them side by side, between one floor and one ceiling.
@@ -160,6 +164,9 @@ def compare(
     features : bool
         Whether the attacks that can use features see those of the observed nodes.
     progress : callable, optional
+        Called with the attack that runs and its stage, how many runs are done and how many there are.
+    finished : callable, optional
+        Called after each run with the attack's name, its score (None where it could not run) and the seconds.
     **parameters
         As for `generate`.
 
@@ -177,27 +184,44 @@ def compare(
                           "graph instead of the instance to choose them here")  # fmt: skip
     if not isinstance(seeds, int) or seeds < 1:
         raise LograbError(f"compare needs at least one seed, got {seeds!r}")
+    if not fresh and not subject.has_truth:
+        raise LograbError(f"the instance '{subject.name}' was saved without its truth: attacks on it can be run "
+                          "(lograb.attack), but not compared")  # fmt: skip
     runs: dict[str, list[tuple[Score, float]]] = {name: [] for name in chosen}
     problems: dict[str, str] = {}
     summary: dict[str, Any] = {}
+    tell = progress or ignore
     for number in range(seeds):
-        instance = generate(subject, seed=first + number, **parameters) if fresh else subject
+        place = partial(_place, tell, number * len(chosen), seeds * len(chosen))
+        instance = generate(subject, seed=first + number, progress=place(""), **parameters) if fresh else subject
         summary = summary or instance.summary()
         for done, (name, attacker) in enumerate(chosen.items()):
-            if progress is not None:
-                progress(name, number * len(chosen) + done, seeds * len(chosen))
+            if name in problems:
+                continue
             try:
-                runs[name].append(_attack_and_score(instance, attacker, first + number, features))
+                run = _attack_and_score(instance, attacker, first + number, features, place(name, done))
+                runs[name].append(run)
             except LograbError as error:
                 problems[name] = str(error)
+            if finished is not None:
+                finished(name, *((None, 0.0) if name in problems else runs[name][-1]))
     return Comparison(summary, tuple(_method(n, a, runs[n], problems.get(n, "")) for n, a in chosen.items()),
                       seeds, fresh)  # fmt: skip
 
 
-def _attack_and_score(instance: Instance, attacker: Any, seed: int, features: bool) -> tuple[Score, float]:
+def _place(tell: Progress, before: int, total: int, name: str, done: int = 0) -> Progress:
+    """Tell of the stages of one run as part of all runs."""
+    tell(name or "preparing", before + done, total)
+    return lambda stage, *_: tell(f"{name}: {stage}" if name else stage, before + done, total)
+
+
+def _attack_and_score(
+    instance: Instance, attacker: Any, seed: int, features: bool, progress: Progress
+) -> tuple[Score, float]:
     sees = features and "features" in getattr(attacker, "uses", ()) + getattr(attacker, "optional", ("features",))
-    answer = attack(instance, attacker, seed=seed, features=sees)
+    answer = attack(instance, attacker, seed=seed, features=sees, progress=progress)
     answers = answer if isinstance(answer, list) else [answer]
+    progress("scoring", 0, None)
     return evaluate(instance, answer), float(sum(item.seconds or 0.0 for item in answers))
 
 
@@ -270,6 +294,7 @@ def _fragment_all(
 ) -> Iterator[dict[str, Array]]:
     """Fragment graph after graph; each draws from a stream of its own, whatever its company."""
     for done, (number, graph) in enumerate(numbered):
-        if progress is not None:
-            progress("fragmenting", done, total if total > 1 else None)
-        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), node_lists)
+        if progress is not None and total > 1:
+            progress("fragmenting", done, total)
+        inner = ignore if progress is None or total > 1 else progress
+        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), node_lists, inner)
