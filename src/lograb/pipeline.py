@@ -190,7 +190,7 @@ def compare(
     runs: dict[str, list[tuple[Score, float]]] = {name: [] for name in chosen}
     problems: dict[str, str] = {}
     summary: dict[str, Any] = {}
-    tell = progress or ignore
+    tell = ignore if progress is None else progress
     for number in range(seeds):
         place = partial(_place, tell, number * len(chosen), seeds * len(chosen))
         instance = generate(subject, seed=first + number, progress=place(""), **parameters) if fresh else subject
