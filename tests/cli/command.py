@@ -41,7 +41,7 @@ def start(*arguments, cwd, **options):
     """Start a command in a process of its own, which Ctrl-C reaches wherever the tests were started."""
     command = [sys.executable, "-c", "from lograb.cli import main; main()", *map(str, arguments)]
     return subprocess.Popen(command, cwd=cwd, env=os.environ | {"TERM": "xterm"},
-                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options)  # fmt: skip
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options)
 
 
 def words(text):
