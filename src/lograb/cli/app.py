@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
-from lograb.errors import ArchiveError, LograbError
+from lograb.errors import ArchiveError, LograbError, LograbNotice
 
 app = typer.Typer(
     name="lograb",
@@ -21,6 +22,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_python_shows = warnings.showwarning
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An instance, as written by 'lograb generate'.")]
 
@@ -29,6 +32,8 @@ def main() -> None:
     """Run the command line; a user's mistake becomes one line on stderr and exit code 2."""
     # A polite kill unwinds like an error, so that temporary files go.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    warnings.simplefilter("once", LograbNotice)
+    warnings.showwarning = _show_warning
     try:
         app()
     except LograbError as error:
@@ -37,6 +42,19 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a notice as one line; other warnings as Python shows them."""
+    if issubclass(category, LograbNotice):
+        from lograb.cli.output import notice
+
+        notice(str(message))
+    else:
+        _python_shows(message, category, filename, lineno, file, line)
 
 
 def _version(show: bool) -> None:
@@ -70,7 +88,7 @@ def list_command(
 def generate(
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the instance.")],
-    strategy: Annotated[str, typer.Option(help="How to cut: d-hop, cluster, random, custom, global.")] = "d-hop",
+    strategy: Annotated[str | None, typer.Option(help="d-hop, cluster, random, custom or global [d-hop].")] = None,
     d: Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")] = 1,
     p: Annotated[float, typer.Option("-p", help="Fraction of nodes observed (custom: of lists).")] = 1.0,
     k: Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")] = 32,
@@ -79,7 +97,8 @@ def generate(
     seed: Annotated[int, typer.Option(help="All randomness follows from it.")] = 0,
     clusters: Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")] = None,
     seed_nodes: Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")] = None,
-    patches: Annotated[Path | None, typer.Option(help="For custom: one node list per line, or JSON.")] = None,
+    patches: Annotated[Path | None, typer.Option(help="Your patches: a table node,group; lists; or JSON.")] = None,
+    patches_by: Annotated[str | None, typer.Option(help="A node attribute to cut by, such as department.")] = None,
     no_eigenvalues: Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")] = False,
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
     header: Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")] = None,
@@ -93,7 +112,7 @@ def generate(
         "strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
         "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": not no_eigenvalues,
     }  # fmt: skip
-    inputs = {"header": header, "graph": graph, "patches": patches}
+    inputs = {"header": header, "graph": graph, "patches": patches, "patches_by": patches_by}
     generate_instance(source, output, parameters, inputs, truth=not no_truth, json=json)
 
 
