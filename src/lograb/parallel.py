@@ -2,7 +2,7 @@
 
 Threads suffice: the numerical libraries release the interpreter's lock. Each BLAS call is held
 to one thread, because many small problems at once beat many threads on one small problem by far
-(see docs/performance.md), and because results then do not depend on the number of cores.
+(see docs/reference/performance.md), and because results then do not depend on the number of cores.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.membership import membership
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.cut import best_expected_f1
@@ -17,6 +18,7 @@ from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds, probab
 from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.pairs import pair_keys, unpair
+from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = PosteriorSettings()
@@ -32,8 +34,24 @@ CO_OCCURRENCE = 0.25
 """Probability of the pairs that co-occurrence alone picks out."""
 
 
+class Posterior(PosteriorSettings, Attack):
+    """The strongest attack; its parameters are those of `PosteriorSettings`."""
+
+    name = "posterior"
+    uses = ("members", "centres", "eigenvalues", "eigenvectors")
+    scenario = "weighs all evidence on every pair and gives it a probability: the strongest here"
+    cost = "pairs in patches, times patch sizes"
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Give every pair that shares a patch a probability."""
+        return posterior(seen, rng, self, progress)
+
+
 def posterior(
-    seen: Observations, rng: np.random.Generator, settings: PosteriorSettings = DEFAULTS
+    seen: Observations, rng: np.random.Generator, settings: PosteriorSettings = DEFAULTS,
+    progress: Progress = ignore,
 ) -> Reconstruction:
     """Give every pair that shares a patch the probability that it is an edge, and claim the likely ones."""
     use_members = "membership" in settings.channels
@@ -52,7 +70,8 @@ def posterior(
     def number(batches: list[Batch]) -> Pairs:
         return _pairs(whole, batches, centres, use_members)
 
-    keys, judged, checked, usual, told = judge_in_rounds(seen, which, variance, centres, number, settings)
+    rounds = judge_in_rounds(seen, which, variance, centres, number, settings, progress)
+    keys, judged, checked, usual, told = rounds
     radius, ball = whole.protocol.d, ball_keys(whole, centres)
     if radius < 2 or not len(ball):
         probability = probabilities(judged, checked, settings.misfit)
@@ -70,7 +89,8 @@ def posterior(
             if not len(asked):
                 break
             again = judge_again(seen, asked, variance, centres, number, settings, usual, keys, judged, known)
-            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known)
+            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known,
+                                           progress)  # fmt: skip
             new = (known == 0) & (found != 0) & (found != checked)
             if not new.any():
                 break
@@ -94,17 +114,17 @@ def _checkable(seen: Observations, settings: PosteriorSettings) -> bool:
 
 
 def _answer(
-    seen: Observations, keys: Ints, probability: Floats, told: dict[str, Any], cutoff: float = LISTED
+    seen: Observations, keys: Ints, probability: Floats, told: dict[str, Any], calibrated: bool = True
 ) -> Reconstruction:
-    """List the pairs at or above a cutoff, and claim those above the best cut."""
-    listed = probability >= cutoff
+    """List the pairs that are not negligible, and claim those above the best cut."""
+    listed = probability >= LISTED
     judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
     cut, expected = best_expected_f1(scores)
     claimed = scores >= cut
     told = told | {"cut": cut if np.isfinite(cut) else None, "expected": expected, "judged": len(keys),
                    "unlisted": float(probability[~listed].mean()) if not listed.all() else 0.0}
     return Reconstruction(seen.n_nodes, judged[claimed], scores[claimed], np.unique(seen.nodes), judged, scores,
-                          diagnostics=told)  # fmt: skip
+                          diagnostics=told, unlisted=told["unlisted"] if calibrated else None)  # fmt: skip
 
 
 def _by_membership(seen: Observations, rng: np.random.Generator, allowed: bool) -> Reconstruction:
@@ -115,7 +135,7 @@ def _by_membership(seen: Observations, rng: np.random.Generator, allowed: bool) 
     keys = found.edges[:, 0] * seen.n_nodes + found.edges[:, 1]
     sure = found.diagnostics["rule"] != "co-occurrence"
     probability = np.full(len(keys), 1 - SURE if sure else CO_OCCURRENCE)
-    return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]})
+    return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]}, sure)
 
 
 def _pairs(seen: Observations, batches: list[Batch], centres: Ints, use_members: bool) -> Pairs:
