@@ -18,7 +18,7 @@ from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
 from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
-from lograb.types import Graph, Ints, Matrix, Observations
+from lograb.types import Graph, Ints, Matrix, Observations, check_names
 
 
 class Instance:
@@ -253,10 +253,13 @@ def _named(
     seen: Observations, node_names: tuple[str, ...] | None, patch_names: tuple[str, ...] | None
 ) -> Observations:
     """Give observations the names of their nodes and patches, which must be distinct."""
-    try:
-        return replace(seen, node_names=node_names, patch_names=patch_names)
-    except LograbError as error:
-        raise ArchiveError("names", str(error)) from None
+    for what, column, names, count in (("nodes", schema.NAMES, node_names, seen.n_nodes),
+                                       ("patches", schema.PATCH_NAMES, patch_names, seen.n_patches)):  # fmt: skip
+        try:
+            check_names(what, names, count)
+        except LograbError as error:
+            raise ArchiveError(f"{column}.npy", str(error)) from None
+    return replace(seen, node_names=node_names, patch_names=patch_names)
 
 
 def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> Observations:

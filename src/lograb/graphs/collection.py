@@ -25,8 +25,8 @@ def graphs_from_list(objects: Sequence[Any]) -> list[Graph]:
     """Make graphs of the objects of a list.
 
     Either all graphs have features, as many as the others, or none has; the same with labels. Where
-    some have named nodes and others numbered ones, the numbers become names. Graphs of different
-    origin get one of their own.
+    some have named nodes and others numbered ones, the numbers become names. Graphs from
+    memory, or of different origin, get the origin "graphs".
     """
     graphs = [_convert(i, item) for i, item in enumerate(objects)]
     for what in ("features", "labels"):
@@ -38,7 +38,8 @@ def graphs_from_list(objects: Sequence[Any]) -> list[Graph]:
     if len({graph.node_names is None for graph in graphs}) > 1:
         graphs = [replace(graph, node_names=graph.node_names or tuple(map(str, range(graph.n_nodes))))
                   for graph in graphs]  # fmt: skip
-    if len({graph.origin for graph in graphs}) > 1:
+    origins = {graph.origin for graph in graphs}
+    if len(graphs) > 1 and (len(origins) > 1 or graphs[0].origin.kind == "memory"):
         graphs = [replace(graph, origin=Origin(source="graphs")) for graph in graphs]
     return graphs
 

@@ -108,8 +108,7 @@ def _uncovered(patches: Patches) -> list[str]:
     left = patches.n_nodes - len(np.unique(patches.nodes))
     if not left:
         return []
-    are = "node is" if left == 1 else "nodes are"
-    return [f"{left} of {patches.n_nodes} {are} in no patch: nothing is observed of them"]
+    return [f"{left} of {patches.n_nodes} nodes {'is' if left == 1 else 'are'} in no patch: never observed"]
 
 
 def _by_group(content: Mapping[Any, Any]) -> dict[str, list[object]]:

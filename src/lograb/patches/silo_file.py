@@ -68,11 +68,12 @@ def _split(path: Path, number: int, line: str, common: str | None) -> list[str]:
     mark = common or next((mark for mark in ("\t", ",", ";") if mark in bare), " ")
     if mark == " ":
         line = " ".join(line.split())
-    try:
-        fields = next(csv.reader([line], delimiter=mark, skipinitialspace=True, strict='"' in line))
+    if line.count('"') % 2:
+        raise LograbError(f"{path.name}, line {number}: quotes must be balanced, got: {line[:60]}")
+    try:  # not strict: a blank may stand between a quote and the separator
+        fields = [field.strip() for field in next(csv.reader([line], delimiter=mark, skipinitialspace=True))]
     except csv.Error as error:
-        raise LograbError(f"{path.name}, line {number}: quotes must be balanced, got: {error}") from None
-    fields = [field.strip() for field in fields]
+        raise LograbError(f"{path.name}, line {number}: not a line of names: {error}") from None
     while len(fields) > 2 and not fields[-1]:
         fields.pop()
     return fields

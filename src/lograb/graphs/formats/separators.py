@@ -9,7 +9,7 @@ from lograb.errors import LograbError
 BLANK = ""
 NAMED = {",": "comma", "\t": "tab", ";": "semicolon", BLANK: "blank"}
 # Not read, but looked for when lines do not split: "a|b", "a->b".
-_FOREIGN = {"|": "bar '|'", "->": "arrow '->'"}
+_FOREIGN = {"|": "bar", "->": "arrow"}
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -63,9 +63,9 @@ def check_single_lines(lines: list[str], n_lines: int, delimiter: str) -> tuple[
         raise LograbError("an edge list needs one separator throughout (comma, tab, semicolon or blank); split at "
                           f"the {used}, {count} of {n_lines} lines have a single name, such as '{example}', which "
                           f'the {found} would split: change the separator, or quote names that hold it, "ann lee"')
-    lines_have = "1 line has" if count == 1 else f"{count} lines have"
-    return (f"{lines_have} no {used} but a {found}, read as one name each, such as '{example}': use one separator "
-            "throughout if these are edges",)
+    have = "1 line has" if count == 1 else f"{count} lines have"
+    return (f"{have} no {used}, but the {found} would split them, such as '{example}': read as one name each; use "
+            "one separator throughout if these are edges",)
 
 
 def _other_separator(lines: list[str], delimiter: str) -> tuple[str, int]:
