@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
 from lograb.cli import options
 from lograb.cli.stopping import run
-from lograb.errors import ArchiveError
+from lograb.errors import ArchiveError, LograbNotice
 
 app = typer.Typer(
     name="lograb",
@@ -24,9 +25,27 @@ app = typer.Typer(
 )
 
 
+_python_shows = warnings.showwarning
+
+
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on stderr and exit code 2."""
+    warnings.simplefilter("once", LograbNotice)
+    warnings.showwarning = _show_warning
     run(app)
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a notice as one line; other warnings as Python shows them."""
+    if issubclass(category, LograbNotice):
+        from lograb.cli.output import notice
+
+        notice(str(message))
+    else:
+        _python_shows(message, category, filename, lineno, file, line)
 
 
 def _version(show: bool) -> None:
@@ -62,7 +81,7 @@ def generate(
     context: typer.Context,
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
-    strategy: options.Strategy = "d-hop",
+    strategy: options.Strategy = None,
     d: options.Radius = 1,
     p: options.Observed = 1.0,
     k: options.Kept = 32,
@@ -72,6 +91,7 @@ def generate(
     clusters: options.Clusters = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
+    patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
     header: options.Header = None,
@@ -142,7 +162,7 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="How many; of a graph each makes an instance.")] = 1,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep it: .html, .md or .tex.")] = None,
     features: options.Features = False,
-    strategy: options.Strategy = "d-hop",
+    strategy: options.Strategy = None,
     d: options.Radius = 1,
     p: options.Observed = 1.0,
     k: options.Kept = 32,
@@ -152,6 +172,7 @@ def compare(
     clusters: options.Clusters = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
+    patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
     header: options.Header = None,
     graph: options.Which = None,
