@@ -95,9 +95,9 @@ def _decode(data: bytes) -> str:
 def _content_lines(text: str) -> tuple[list[int], list[str], int]:
     """Return the lines that are neither blank nor comments, their numbers from 1, and the number of comments."""
     stripped = [line.strip(" ") for line in text.split("\n")]
-    filled = [i for i, line in enumerate(stripped, start=1) if line.strip()]
-    numbers = [i for i in filled if stripped[i - 1].lstrip()[0] not in "#%"]
-    return numbers, [stripped[i - 1] for i in numbers], len(filled) - len(numbers)
+    numbers = [i for i, line in enumerate(stripped, start=1) if line.strip() and line.lstrip()[0] not in "#%"]
+    n_filled = sum(map(bool, map(str.strip, stripped)))
+    return numbers, [stripped[i - 1] for i in numbers], n_filled - len(numbers)
 
 
 def _split(numbers: list[int], lines: list[str], delimiter: str) -> _Table:
