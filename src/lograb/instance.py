@@ -12,13 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.archive import schema
+from lograb.archive.layout import lay_out, numbered_as
 from lograb.archive.manifest import Manifest
-from lograb.archive.tables import Tables, cut
+from lograb.archive.tables import Tables, check, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
+from lograb.patches import induced_edges
 from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
-from lograb.types import Graph, Ints, Matrix, Observations
+from lograb.types import Graph, Ints, Matrix, Observations, Patches
 
 
 class Instance:
@@ -39,6 +41,32 @@ class Instance:
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
         self.manifest = manifest
         self.tables = tables
+
+    @classmethod
+    def from_observations(
+        cls, observations: Observations, truth: Graph | None = None, name: str = "packed"
+    ) -> Instance:
+        """Make an instance of observations that lograb did not make, to be scored if the truth is at hand.
+
+        Parameters
+        ----------
+        observations : Observations
+            See `Observations.from_arrays`.
+        truth : Graph, optional
+            The graph behind them (`lograb.load_graph` reads one). Nodes are matched by name, by number where they
+            have none, and take its numbers.
+        name : str
+        """
+        seen = observations if truth is None else numbered_as(observations, truth)
+        features = seen.features if truth is None else truth.features
+        spec = InstanceSpec.of(**seen.protocol.model_dump(), seed=None, eigenvalues=seen.values is not None)
+        edges = None if truth is None else induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), truth)
+        tables = lay_out(seen, truth, edges)
+        check(tables)
+        manifest = Manifest(name=name, spec=spec, origin=Origin(source=name, kind="packed"),
+                            truth=truth is not None, notices=() if truth is None else truth.notices,
+                            n_features=0 if features is None else features.shape[1])  # fmt: skip
+        return cls(manifest, tables)
 
     @property
     def spec(self) -> InstanceSpec:

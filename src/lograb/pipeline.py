@@ -124,8 +124,8 @@ def _plan(
 ) -> tuple[Manifest, Iterator[dict[str, Array]]]:
     """Check everything that can be checked before work starts; then make the tables lazily."""
     spec = InstanceSpec.of(**parameters)
-    if spec.seed is None:
-        raise LograbError("generating an instance needs a seed")
+    if spec.seed is None or spec.sigma is None:
+        raise LograbError("generating an instance needs a seed and a noise level sigma")
     lists = read_node_lists(patches) if isinstance(patches, str | Path) else patches
     lists = None if lists is None else [list(item) for item in lists]
     total = count_graphs(source) if graph is None else 1

@@ -71,7 +71,7 @@ def observe(
         vectors[vector_ptr[which][:, None] + np.arange(q * rank)] = embedding.reshape(len(which), -1)
         if rank < q:
             next_values[which] = spectrum[:, rank]
-    if spec.sigma > 0:
+    if spec.sigma:
         _add_noise(vectors, spec.sigma, noise_rng)
     return Observations(
         spec.protocol, patches.n_nodes, patches.nodes, patches.ptr, ranks, vectors,
