@@ -74,11 +74,13 @@ def _from_random_walk(block: Block) -> Block:
     if not _has_constant(block):
         vectors = np.column_stack([np.ones(len(vectors)), vectors])
         values = None if values is None else np.append(0.0, values)
-    degrees = block.degrees
-    if degrees is None:
-        degrees = _solve_or_explain(block.label, vectors, own)
-    weighted = np.sqrt(degrees)[:, None] * vectors
-    return replace(block, vectors=weighted / np.linalg.norm(weighted, axis=0), values=values, degrees=None)
+    degrees = block.degrees if block.degrees is not None else _find_degrees(block.label, vectors, own)
+    return replace(block, vectors=_weighted(vectors, degrees), values=values, degrees=None)
+
+
+def _weighted(vectors: Floats, degrees: Floats) -> Floats:
+    rows = np.sqrt(degrees)[:, None] * vectors
+    return np.asarray(rows / np.linalg.norm(rows, axis=0))
 
 
 def _has_constant(block: Block) -> bool:
@@ -89,23 +91,28 @@ def _has_constant(block: Block) -> bool:
     return float(((ones - fitted) ** 2).mean()) < 1e-3
 
 
-def _solve_or_explain(label: str, vectors: Floats, own: int) -> Floats:
+def _find_degrees(label: str, vectors: Floats, own: int) -> Floats:
+    """Solve for the degrees, the last `own` columns being given; an error says why not."""
     q, r = vectors.shape
     if q > MAX_SOLVED:
         raise LograbError(f"{label}: degrees are solved for in patches of up to {MAX_SOLVED} members, got {q}: "
                           "pass degrees=, one array per patch")  # fmt: skip
     lengths = np.linalg.norm(vectors[:, r - own :], axis=0)
-    equal = own if np.ptp(lengths) > LOOSE * lengths.max() else 0
-    degrees = solve_degrees(vectors, 0)
-    if degrees is None and equal:
-        degrees = solve_degrees(vectors, equal)
-    if degrees is None:
-        raise LograbError(f"{label}: the degrees do not follow from {own} exact column(s) on {q} members; about "
-                          f"{int(np.sqrt(2 * q)) + 2} may do. Pass degrees=, one array per patch")  # fmt: skip
-    if not (degrees > 0).all():
-        raise LograbError(f"{label}: no positive degrees make the columns orthogonal, so they are not those of a "
-                          f"random-walk Laplacian; {MAKE_SYMMETRIC}")  # fmt: skip
-    return degrees
+    unit = bool(np.ptp(lengths) <= LOOSE * lengths.max())
+    # Twins, members with the same neighbours, have equal rows but in columns of one eigenvalue. Where the cut runs
+    # through that, they are told apart without being determined: fewer columns know more.
+    for left in (r - fewer for fewer in (0, 1, 2, 4, 8, 16) if r >= 2 * fewer):
+        for equal in (0,) if unit else (0, left - r + own):
+            degrees = solve_degrees(vectors[:, :left], equal)
+            if degrees is None:
+                continue
+            if (degrees > 0).all() and is_orthonormal(_weighted(vectors, degrees)):
+                return degrees
+            if left == r and equal == 0:
+                raise LograbError(f"{label}: no positive degrees make the columns orthogonal, so they are not "
+                                  f"those of a random-walk Laplacian; {MAKE_SYMMETRIC}")
+    raise LograbError(f"{label}: the degrees do not follow from {own} columns on {q} members, where about "
+                      f"{int(np.sqrt(2 * q)) + 2} may do, if exact: pass degrees=, one array per patch")
 
 
 def solve_degrees(vectors: Floats, equal: int) -> Floats | None:
