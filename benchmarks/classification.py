@@ -48,7 +48,7 @@ CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("gin", {"patience": 10}),
     ("gin-vn", {"patience": 10}),
     ("san-rwse", {"patience": 10}),
-    # The paper's 0.01 is too much for SAN: see docs/learning.md.
+    # The paper's 0.01 is too much for SAN: see docs/methods/learning.md.
     ("san", {"learning_rate": 0.001}),
     ("san-lappe", {"learning_rate": 0.001}),
     ("san-rwse", {"learning_rate": 0.001}),

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import lograb
-from lograb.attacks.baselines.eigen_sync import EigenSyncSettings, align
+from lograb.attacks.baselines.eigen_sync import EigenSync, align
 from lograb.attacks.baselines.membership import membership
 from lograb.attacks.baselines.nearest import join_neighbours
 from lograb.metrics import count_edges
@@ -149,7 +149,7 @@ def sync_claims(seen: Observations, seed: int) -> Iterator[tuple[str, Ints]]:
     """Run Eigen-sync with each of the switches; those that only choose neighbours share an alignment."""
     aligned: dict[str, tuple[Floats, Ints, dict[str, Any]]] = {}
     for name, settings in SYNC_CHOICES:
-        chosen = EigenSyncSettings(**settings)
+        chosen = EigenSync(**settings)
         key = chosen.model_dump_json(exclude={"neighbours", "companions", "mutual"})
         if key not in aligned:
             aligned[key] = align(seen, np.random.default_rng(seed), chosen)

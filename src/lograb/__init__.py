@@ -2,19 +2,19 @@
 
 The data walks through the package in this order:
 
-``types``         the data types
+``types``, ``pairs``, ``score``   the data types
 ``pipeline``      the whole flow on one screen: read this first
 ``graphs``        1  where true graphs come from
 ``patches``       2  Graph -> Patches
 ``observations``  3  Patches -> Observations, all that an eavesdropper sees
-``instance``, ``archive``    observations, truth and spec together; one verified file
+``fragment``, ``instance``, ``archive``    observations, truth and spec together; one verified file
 ``attacks``       5  Observations -> Reconstruction
-``theory``           bounds and certificates
 ``learning``      5' what needs torch
-``tasks``         6  what is asked, floor and ceiling included
-``metrics``       7  truth, estimate -> number
-``report``        9  results -> tables and pages
-``cli``           the command line
+``theory``           bounds and certificates
+``metrics``       6  truth, estimate -> number
+``tasks``         7  what is asked, floor and ceiling included: -> Score
+``report``        10 results -> tables and pages
+``cli``              the command line
 """
 
 from importlib import import_module
@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "attack": "lograb.tasks",
+    "compare": "lograb.pipeline",
+    "evaluate": "lograb.tasks",
     "generate": "lograb.pipeline",
     "generate_file": "lograb.pipeline",
     "load": "lograb.pipeline",
@@ -35,6 +38,8 @@ _HOME = {
     "Patches": "lograb.types",
     "Observations": "lograb.types",
     "Reconstruction": "lograb.types",
+    "Score": "lograb.score",
+    "Comparison": "lograb.report",
     "InstanceSpec": "lograb.spec",
     "LograbError": "lograb.errors",
     "ArchiveError": "lograb.errors",
@@ -45,12 +50,16 @@ if TYPE_CHECKING:
     from lograb.graphs import load_graph, load_graphs
     from lograb.instance import Instance
     from lograb.learning.pyg import to_pyg
-    from lograb.pipeline import generate, generate_file, load, verify
+    from lograb.pipeline import compare, generate, generate_file, load, verify
+    from lograb.report import Comparison
+    from lograb.score import Score
     from lograb.spec import InstanceSpec
+    from lograb.tasks import attack, evaluate
     from lograb.types import Graph, Observations, Patches, Reconstruction
 
 __all__ = [
     "ArchiveError",
+    "Comparison",
     "Graph",
     "Instance",
     "InstanceSpec",
@@ -58,6 +67,10 @@ __all__ = [
     "Observations",
     "Patches",
     "Reconstruction",
+    "Score",
+    "attack",
+    "compare",
+    "evaluate",
     "generate",
     "generate_file",
     "load",

@@ -27,7 +27,7 @@ def fragment(
     leaves the others' draws alone. The noise's stream depends on everything that is shared: with
     one stream for all, whoever sees a graph at two noise levels could subtract the noise.
     """
-    cut_rng, gauge_rng = (np.random.default_rng(child) for child in seed.spawn(2))
+    cut_rng, gauge_rng, order_rng = (np.random.default_rng(child) for child in seed.spawn(3))
     patches = decompose(graph, spec, cut_rng, node_lists)
     edges = induced_edges(patches, graph)
     content = sha256(spec.model_dump_json().encode())
@@ -35,6 +35,6 @@ def fragment(
         content.update(np.ascontiguousarray(array, dtype="<i8").data)
     key = np.frombuffer(content.digest(), dtype="<u4").tolist()
     noise_rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2, *key)))
-    observations = observe(patches, edges, spec, gauge_rng, noise_rng)
+    observations = observe(patches, edges, spec, gauge_rng, noise_rng, order_rng)
     named = replace(observations, node_names=graph.node_names, patch_names=patches.names)
     return lay_out(named, graph, edges, patches.core)

@@ -12,15 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.archive import schema
-from lograb.archive.layout import lay_out, numbered_as
 from lograb.archive.manifest import Manifest
-from lograb.archive.tables import Tables, check, cut
+from lograb.archive.tables import Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
-from lograb.patches import induced_edges
+from lograb.packed import packed
 from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
-from lograb.types import Graph, Ints, Matrix, Observations, Patches
+from lograb.types import Graph, Ints, Matrix, Observations
 
 
 class Instance:
@@ -57,16 +56,7 @@ class Instance:
             have none, and take its numbers.
         name : str
         """
-        seen = observations if truth is None else numbered_as(observations, truth)
-        features = seen.features if truth is None else truth.features
-        spec = InstanceSpec.of(**seen.protocol.model_dump(), seed=None, eigenvalues=seen.values is not None)
-        edges = None if truth is None else induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), truth)
-        tables = lay_out(seen, truth, edges)
-        check(tables)
-        manifest = Manifest(name=name, spec=spec, origin=Origin(source=name, kind="packed"),
-                            truth=truth is not None, notices=() if truth is None else truth.notices,
-                            n_features=0 if features is None else features.shape[1])  # fmt: skip
-        return cls(manifest, tables)
+        return cls(*packed(observations, truth, name))
 
     @property
     def spec(self) -> InstanceSpec:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from lograb.errors import LograbError
+from lograb.errors import LograbError, unknown_name
 
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
@@ -95,6 +95,9 @@ class InstanceSpec(BaseModel):
     @classmethod
     def of(cls, **parameters: Any) -> InstanceSpec:
         """Validate parameters; an error names the parameter, the rule and the value received."""
+        for name in parameters:
+            if name not in cls.model_fields:
+                raise unknown_name("parameter", name, cls.model_fields)
         try:
             return cls(**parameters)
         except ValidationError as error:

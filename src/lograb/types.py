@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from lograb.answer_file import write_answers
 from lograb.errors import LograbError
-from lograb.packing import pack
+from lograb.own_arrays import pack
 from lograb.ragged import Ints as Ints
 from lograb.ragged import check_ragged, pointer
 from lograb.spec import Origin, Protocol
@@ -375,7 +377,7 @@ def _as_array(name: str, values: Any) -> Ints | Floats:
     return array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reconstruction:
     """An attack's answer: the edges it claims, and how sure it is of each pair it judged.
 
@@ -396,6 +398,14 @@ class Reconstruction:
         For attacks that assemble patches: the island each node belongs to, -1 for none.
     diagnostics : dict
         Whatever the method wants to tell; JSON-ready.
+    unlisted : float, optional
+        Where scores are probabilities: the mean probability of the pairs that share a patch and are not listed.
+        None says that scores only rank.
+    node_names : tuple of str, optional
+    method : str
+        Which attack this is the answer of, where known.
+    seconds : float, optional
+        How long it took.
     """
 
     n_nodes: int
@@ -406,6 +416,10 @@ class Reconstruction:
     judged_scores: Floats | None = None
     islands: Ints | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    unlisted: float | None = None
+    node_names: tuple[str, ...] | None = None
+    method: str = ""
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands"):
@@ -425,6 +439,25 @@ class Reconstruction:
             raise LograbError(f"{self.n_nodes} nodes need as many island numbers, got shape {self.islands.shape}")
         if not np.isin(self.edges, nodes).all():
             raise LograbError("claimed edges must join recovered nodes")
+        if self.unlisted is not None:
+            self._check_probabilities()
+        check_names("nodes", self.node_names, self.n_nodes)
+
+    def __repr__(self) -> str:
+        judged = "" if self.judged is None else f", {len(self.judged):,} pairs judged"
+        kind = "" if self.unlisted is None else ", with probabilities"
+        by = f" by {self.method}" if self.method else ""
+        return f"<Reconstruction{by}: {len(self.edges):,} edges of {self.n_nodes:,} nodes claimed{judged}{kind}>"
+
+    def save(self, path: str | Path) -> None:
+        """Write the answer: everything to .npz, a table of all judged pairs to .csv, .tsv or .txt."""
+        write_answers(Path(path), [self])
+
+    def _check_probabilities(self) -> None:
+        scores = [self.scores] if self.judged_scores is None else [self.scores, self.judged_scores]
+        if not all(((s >= 0) & (s <= 1)).all() for s in (*scores, np.array([self.unlisted]))):
+            raise LograbError("with unlisted given, scores are probabilities, between 0 and 1; leave it "
+                              "out where scores only rank")  # fmt: skip
 
     def _check_pairs(self, what: str, pairs: Ints, scores: Floats) -> None:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or scores.shape != (len(pairs),):

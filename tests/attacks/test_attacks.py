@@ -14,7 +14,7 @@ from lograb.attacks.thresholds import two_groups
 from lograb.errors import LograbError
 from lograb.pairs import patches_by_size
 from lograb.spec import Protocol
-from lograb.tasks import ceiling, compare, evaluate, run_attack
+from lograb.tasks import evaluate
 from lograb.types import Graph, Observations
 
 WITH_TORCH = find_spec("torch") is not None
@@ -34,7 +34,7 @@ def each_but(*names):
 
 
 def reconstruct(name, seen):
-    return ATTACKS[name].reconstruct(seen, np.random.default_rng(0), QUICK.get(name))
+    return ATTACKS[name](**QUICK.get(name, {})).reconstruct(seen, np.random.default_rng(0))
 
 
 def empty(n_nodes=3):
@@ -68,7 +68,7 @@ def test_claims_are_pairs_that_share_a_patch(name, strategy):
 
 def test_membership_is_certain_about_one_hop_balls():
     instance = lograb.generate("citation", d=1, p=0.3)
-    answer, _ = run_attack(instance, "membership")
+    answer = lograb.attack(instance, "membership")
     scores = evaluate(instance, answer)
     assert scores["precision"] == 1.0
     incident = np.isin(instance.truth.edges, instance.observations.centres).any(axis=1)
@@ -76,13 +76,13 @@ def test_membership_is_certain_about_one_hop_balls():
 
 
 def test_heat_kernel_inverts_complete_noiseless_karate():
-    row = next(r for r in compare(lograb.generate("karate", d=1, k=40), ["heat-kernel"]))
-    assert row["f1"]["global"] > 0.97
+    instance = lograb.generate("karate", d=1, k=40)
+    assert evaluate(instance, lograb.attack(instance, "heat-kernel")).f1 > 0.97
 
 
 def test_heat_kernel_says_what_it_lacks():
     with pytest.raises(LograbError, match="withhold"):
-        run_attack(lograb.generate("karate", eigenvalues=False), "heat-kernel")
+        lograb.attack(lograb.generate("karate", eigenvalues=False), "heat-kernel")
 
 
 def test_two_groups():
@@ -99,14 +99,14 @@ def test_heat_kernel_tells_cliques_from_patches_without_edges(threshold, joined)
     edges = [(u, w) for w in range(joined) for u in range(w)]
     graph = Graph.from_edges("g", 6, np.array(edges).reshape(-1, 2))
     seen = lograb.generate(graph, strategy="custom", patches=[range(6)], k=6).observations
-    answer = ATTACKS["heat-kernel"].reconstruct(seen, np.random.default_rng(0), {"threshold": threshold})
+    answer = ATTACKS["heat-kernel"](**{"threshold": threshold}).reconstruct(seen, np.random.default_rng(0))
     assert np.array_equal(answer.edges, graph.edges)
 
 
 def test_heat_kernel_scores_rank_pairs_and_claims_stay_few():
     for d in (1, 2):
         instance = lograb.generate("citation", d=d, p=0.6, k=32, sigma=0.05, seed=1)
-        scores = evaluate(instance, run_attack(instance, "heat-kernel")[0])
+        scores = evaluate(instance, lograb.attack(instance, "heat-kernel"))
         assert scores["average_precision"] > 0.85
         assert scores["f1"]["global"] > 0.6
         assert scores["claimed"] < 2 * len(instance.truth.edges)
@@ -114,7 +114,7 @@ def test_heat_kernel_scores_rank_pairs_and_claims_stay_few():
 
 def test_nothing_is_certified_in_a_rotated_gauge():
     instance = lograb.generate("karate", d=1, k=40, gauge="rotation")
-    answer, _ = run_attack(instance, "heat-kernel", settings={"threshold": "certified"})
+    answer = lograb.attack(instance, find_attack("heat-kernel")(**{"threshold": "certified"}))
     assert answer.diagnostics["certified_patches"] == 0
     assert np.abs(answer.scores).max() < 1
 
@@ -122,13 +122,13 @@ def test_nothing_is_certified_in_a_rotated_gauge():
 @pytest.mark.parametrize("name", ["heat-kernel", "afr"])
 def test_patches_that_are_too_large_are_said_to_be_left_out(name):
     seen = lograb.generate("karate", d=1, k=40).observations
-    answer = ATTACKS[name].reconstruct(seen, np.random.default_rng(0), {"max_size": 9})
+    answer = ATTACKS[name](**{"max_size": 9}).reconstruct(seen, np.random.default_rng(0))
     judged = [set(seen.members(i).tolist()) for i in range(seen.n_patches) if seen.sizes[i] <= 9]
     assert answer.diagnostics["skipped_patches"] == (seen.sizes > 9).sum() > 0
     assert set(answer.nodes.tolist()) == set.union(*judged)
     larger = lograb.generate("karate", d=2, k=40).observations
     with pytest.raises(LograbError, match="raise max_size"):
-        ATTACKS[name].reconstruct(larger, np.random.default_rng(0), {"max_size": 2})
+        ATTACKS[name](**{"max_size": 2}).reconstruct(larger, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("name", "settings"), [("heat-kernel", {}), ("afr", {}), ("afr", {"align_dim": "auto"})])
@@ -141,7 +141,7 @@ def test_patches_of_one_size_may_differ_in_rank(name, settings):
         next_values=np.array([np.nan, seen.values[13]]),
     )  # fmt: skip
     assert len(list(patches_by_size(cut, 10))) == 2
-    one, two = (ATTACKS[name].reconstruct(s, np.random.default_rng(0), settings) for s in (seen, cut))
+    one, two = (ATTACKS[name](**settings).reconstruct(s, np.random.default_rng(0)) for s in (seen, cut))
     first = [{tuple(e): s for e, s in zip(a.edges.tolist(), a.scores) if e[1] < 8} for a in (one, two)]
     assert first[0]
     assert first[0] == pytest.approx(first[1])
@@ -149,21 +149,21 @@ def test_patches_of_one_size_may_differ_in_rank(name, settings):
 
 def test_floor_and_ceiling_enclose():
     instance = lograb.generate("citation", d=1, p=0.6, sigma=0.05)
-    rows = compare(instance)
+    rows = lograb.compare(instance).rows
     flags = instance.co_observed
-    assert ceiling(instance) == pytest.approx(2 * flags.sum() / (flags.sum() + len(flags)))
-    best = max(r["f1"]["global"] for r in rows if ATTACKS[r["method"]].trivial)
-    assert compare(instance, ["heat-kernel"])[0]["floor"] == best
-    assert all(r["f1"]["global"] <= r["ceiling"] for r in rows)
+    assert rows[0]["ceiling"] == pytest.approx(2 * flags.sum() / (flags.sum() + len(flags)))
+    best = max(r["f1"] for r in rows if r["trivial"])
+    assert lograb.compare(instance, ["heat-kernel"]).rows[0]["floor"] == best
+    assert all(r["f1"] <= r["ceiling"] for r in rows)
     assert 0.9 < rows[0]["floor"] < rows[0]["ceiling"] < 1
 
 
 def test_the_floor_is_at_least_that_of_claiming_every_pair():
     graph = Graph.from_edges("near clique", 8, [(u, w) for w in range(8) for u in range(w - 1)])
     instance = lograb.generate(graph, strategy="global", k=8, sigma=1.0)
-    row = compare(instance, ["membership"])[0]
-    assert row["claimed"] == 0
-    assert row["floor"] == pytest.approx(2 * 21 / (21 + 28))
+    score = evaluate(instance, lograb.attack(instance, "membership"))
+    assert score["claimed"] == 0
+    assert score.floor == pytest.approx(2 * 21 / (21 + 28))
 
 
 def test_unknown_attack_names_the_closest():
@@ -228,7 +228,7 @@ STITCHED = {
 
 def stitch(seen, case, **settings):
     chosen = STITCHED[case][1] | {"cross_voting": False, "top_k": None} | settings
-    answer = ATTACKS["afr"].reconstruct(seen, np.random.default_rng(0), chosen)
+    answer = ATTACKS["afr"](**chosen).reconstruct(seen, np.random.default_rng(0))
     assert answer.diagnostics["stitches_accepted"] > 2
     return answer
 
@@ -325,7 +325,7 @@ def test_odd_observations_give_a_valid_answer(name, settings, seen):
         values = np.sort(np.random.default_rng(0).uniform(0, 2, int(seen.ranks.sum())))
         seen = dataclasses.replace(seen, values=values, next_values=np.where(seen.complete, np.nan, 2.0))
     with np.errstate(divide="raise", invalid="raise", over="raise"):
-        answer = ATTACKS[name].reconstruct(seen, np.random.default_rng(0), settings)
+        answer = ATTACKS[name](**settings).reconstruct(seen, np.random.default_rng(0))
     assert np.isfinite(answer.scores).all()
     json.dumps(answer.diagnostics, allow_nan=False)
 
@@ -340,11 +340,11 @@ def test_nan_embeddings_and_duplicate_nodes_are_refused_before_any_attack():
 
 def test_unknown_settings_list_the_known_ones():
     with pytest.raises(LograbError, match="align_dim"):
-        find_attack("afr").reconstruct(empty(), np.random.default_rng(0), {"alfa": 1})
+        find_attack("afr")(**{"alfa": 1}).reconstruct(empty(), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("d", [1, 2])
 def test_certified_heat_kernel_finds_exactly_the_co_observed_edges(d):
     instance = lograb.generate("citation", d=d, p=0.3, k=2000)
-    answer, _ = run_attack(instance, "heat-kernel", settings={"threshold": "certified"})
+    answer = lograb.attack(instance, find_attack("heat-kernel")(**{"threshold": "certified"}))
     assert np.array_equal(answer.edges, instance.truth.edges[instance.co_observed])

@@ -9,11 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 import lograb
-from lograb.attacks import ATTACKS
+from lograb.attacks import ATTACKS, find_attack
 from lograb.attacks.baselines.eigenmaps import eigenmaps
 from lograb.attacks.baselines.neural import NeuralSettings, co_occurrence, input_graph, renumber
 from lograb.errors import LograbError, MissingExtraError
-from lograb.tasks import run_attack
 from lograb.types import Graph
 
 NEURAL = ["gae", "vgae", "gcn-le"]
@@ -51,7 +50,7 @@ def test_answers_follow_a_relabelling_to_the_bit(name, graph, features):
     order = np.random.default_rng(3).permutation(60)
     settings = FEW | {"graph": graph}
     plain, moved = (
-        ATTACKS[name].reconstruct(s, np.random.default_rng(0), settings) for s in (seen, relabelled(seen, order))
+        ATTACKS[name](**settings).reconstruct(s, np.random.default_rng(0)) for s in (seen, relabelled(seen, order))
     )
     back = {tuple(sorted(order[pair].tolist())): score for pair, score in zip(plain.edges, plain.scores)}
     assert back == {tuple(pair): score for pair, score in zip(moved.edges.tolist(), moved.scores)}
@@ -73,9 +72,9 @@ def test_renumbering_forgets_the_numbers():
 @pytest.mark.parametrize("name", NEURAL)
 def test_the_features_channel_is_optional(name):
     instance = small()
-    without, _ = run_attack(instance, name, settings=FEW)
-    ignored, _ = run_attack(instance, name, settings=FEW | {"features": False}, features=True)
-    used, _ = run_attack(instance, name, settings=FEW, features=True)
+    without = lograb.attack(instance, find_attack(name)(**FEW))
+    ignored = lograb.attack(instance, find_attack(name)(**FEW | {"features": False}), features=True)
+    used = lograb.attack(instance, find_attack(name)(**FEW), features=True)
     assert np.array_equal(without.edges, ignored.edges)
     assert np.array_equal(without.scores, ignored.scores)
     assert not np.array_equal(without.scores[:20], used.scores[:20])
@@ -85,7 +84,7 @@ def test_the_features_channel_is_optional(name):
 
 def test_an_attack_without_use_for_features_refuses_them():
     with pytest.raises(LograbError, match="does not use features"):
-        run_attack(small(), "membership", features=True)
+        lograb.attack(small(), "membership", features=True)
 
 
 def test_the_input_graph_holds_pairs_that_share_a_patch_and_no_other():
@@ -112,9 +111,9 @@ def test_withheld_eigenvalues_leave_the_co_occurrence_graph():
 def test_choice_of_candidates_and_output():
     instance = small()
     runs = {
-        (candidates, output): run_attack(
-            instance, "gae", settings=FEW | {"candidates": candidates, "output": output, "top_k": 4}
-        )[0]
+        (candidates, output): lograb.attack(
+            instance, find_attack("gae")(**FEW | {"candidates": candidates, "output": output, "top_k": 4})
+        )
         for candidates in ("all", "shared")
         for output in ("fill", "cap")
     }
@@ -131,7 +130,7 @@ def test_choice_of_candidates_and_output():
 def test_without_torch_the_extra_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "lograb.learning.autoencoders", None)
     with pytest.raises(MissingExtraError, match="'gnn'"):
-        run_attack(lograb.generate("karate"), name)
+        lograb.attack(lograb.generate("karate"), name)
 
 
 def test_eigenmaps_solve_their_eigenproblem_on_every_component():

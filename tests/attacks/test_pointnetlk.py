@@ -8,7 +8,7 @@ from tests.attacks.clouds import cut_cloud, rng
 from lograb.attacks.baselines import pointnetlk
 from lograb.attacks.baselines.pointnetlk import (
     Network,
-    PointNetLKSettings,
+    PointNetLK,
     exponential,
     generators,
     move,
@@ -39,7 +39,7 @@ def test_registration_finds_a_small_motion_without_correspondences(reflected):
     if reflected:
         motion = motion @ np.diag([1.0, -1.0, 1.0, 1.0])
     template = move(motion, source)[:, draw.permutation(40)]
-    settings = PointNetLKSettings(iterations=40, reflections=reflected)
+    settings = PointNetLK(iterations=40, reflections=reflected)
     network = Network.random(3, settings.widths, rng())
     found, residual, before = register(template, source, (np.full(8, 40), np.full(8, 40)), network, settings)
     off = np.abs(move(found, source) - move(motion, source)).max(axis=(1, 2))
@@ -53,7 +53,7 @@ def test_rigid_motions_cannot_undo_a_reflection():
     template = source * np.array([1.0, -1.0, 1.0])
     network = Network.random(3, (64, 64, 128), rng())
     sizes = (np.full(8, 40), np.full(8, 40))
-    mirrored, rigid = (register(template, source, sizes, network, PointNetLKSettings(reflections=r))[1]
+    mirrored, rigid = (register(template, source, sizes, network, PointNetLK(reflections=r))[1]
                        for r in (True, False))  # fmt: skip
     assert (mirrored < 1e-9).all()
     assert (rigid > 1).all()
@@ -62,7 +62,7 @@ def test_rigid_motions_cannot_undo_a_reflection():
 def test_pointnetlk_assembles_a_chain_of_identical_frames():
     cloud = rng(1).standard_normal((60, 3))
     seen = cut_cloud([cloud], 12, 55)
-    rows, component, report = pointnetlk.align(seen, rng(), PointNetLKSettings(skip=0))
+    rows, component, report = pointnetlk.align(seen, rng(), PointNetLK(skip=0))
     assert rows.shape == (len(seen.nodes), 3)
     assert (component == 0).all()
     assert report["pairs_aligned"] == 11

@@ -38,7 +38,8 @@ from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
 from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, _line, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
 from lograb.pairs import edge_keys
-from lograb.tasks import ceiling, evaluate
+from lograb.tasks import evaluate
+from lograb.tasks.reconstruction import floor_and_ceiling
 
 NOTHING_USUAL = Usual(0.5, Line(np.log(2.8)), Line(0.0, guessed=True))
 
@@ -431,7 +432,7 @@ def test_cliques_are_rebuilt_where_each_edge_alone_is_hard_to_read():
         members = np.unique((rng.integers(120) + rng.normal(0, 30, rng.integers(3, 14)).astype(int)) % 120)
         cliques.add_edges_from(itertools.combinations(members.tolist(), 2))
     instance = lograb.generate(cliques, d=2, p=0.3, k=32, sigma=0.1, seed=1)
-    assert attacked(instance)[1] > 0.97 * ceiling(instance)
+    assert attacked(instance)[1] > 0.97 * floor_and_ceiling(instance)["ceiling"]
 
 
 def test_few_hubs_say_nothing_about_other_patches():
@@ -491,7 +492,7 @@ def test_isolated_members_are_left_out_and_nobody_else():
     seen = instance.observations
     smaller, _ = drop_isolated(seen, patch_noise(seen))
     assert sorted(set(seen.nodes) - set(smaller.nodes)) == list(range(30, 35))
-    assert attacked(instance)[1] > 0.9 * ceiling(instance)
+    assert attacked(instance)[1] > 0.9 * floor_and_ceiling(instance)["ceiling"]
 
 
 def test_membership_verdicts_are_true():
@@ -557,14 +558,14 @@ def test_the_cut_maximises_expected_f1():
 @pytest.mark.parametrize(("d", "k"), [(1, 8), (1, 64), (2, 32)])
 def test_without_noise_the_ceiling_is_reached(d, k):
     instance = lograb.generate(nx.powerlaw_cluster_graph(200, 2, 0.4, seed=3), d=d, p=0.6, k=k)
-    assert attacked(instance)[1] >= 0.995 * ceiling(instance)
+    assert attacked(instance)[1] >= 0.995 * floor_and_ceiling(instance)["ceiling"]
 
 
 def test_with_noise_it_beats_every_other_attack_and_is_calibrated():
     instance = lograb.generate(nx.powerlaw_cluster_graph(300, 2, 0.4, seed=3), d=2, p=0.4, k=32, sigma=0.1)
     answer, f1 = attacked(instance)
     for name in ("membership", "heat-kernel", "afr"):
-        rival = ATTACKS[name].reconstruct(instance.observations, np.random.default_rng(0))
+        rival = ATTACKS[name]().reconstruct(instance.observations, np.random.default_rng(0))
         assert f1 > evaluate(instance, rival)["f1"]["global"] + 0.1
     n = answer.n_nodes
     keys, edges = answer.judged[:, 0] * n + answer.judged[:, 1], instance.truth.edges
@@ -581,13 +582,13 @@ def test_with_noise_it_beats_every_other_attack_and_is_calibrated():
 @pytest.mark.parametrize("hidden", [{"eigenvalues": False}, {"gauge": "rotation"}, {"gauge": "none"}])
 def test_other_gauges_and_withheld_eigenvalues_still_leak(hidden):
     instance = lograb.generate(nx.powerlaw_cluster_graph(200, 2, 0.4, seed=3), d=2, p=0.4, k=16, **hidden)
-    members = ATTACKS["membership"].reconstruct(instance.observations, np.random.default_rng(0))
+    members = ATTACKS["membership"]().reconstruct(instance.observations, np.random.default_rng(0))
     assert attacked(instance)[1] > evaluate(instance, members)["f1"]["global"] + 0.1
 
 
 def test_channels_add_up():
     instance = lograb.generate("citation", d=1, p=0.4, k=8, sigma=0.05)
-    members = ATTACKS["membership"].reconstruct(instance.observations, np.random.default_rng(0))
+    members = ATTACKS["membership"]().reconstruct(instance.observations, np.random.default_rng(0))
     answer, floor = attacked(instance, channels="membership")
     np.testing.assert_array_equal(answer.edges, members.edges)
     _, vectors = attacked(instance, channels="membership,eigenvectors")
@@ -603,7 +604,7 @@ def test_noise_that_drowns_the_spectrum_leaves_membership():
     instance = lograb.generate("citation", d=1, p=0.2, k=16, sigma=20.0)
     answer, f1 = attacked(instance)
     assert answer.diagnostics["patches"]["read"] == 0
-    members = ATTACKS["membership"].reconstruct(instance.observations, np.random.default_rng(0))
+    members = ATTACKS["membership"]().reconstruct(instance.observations, np.random.default_rng(0))
     assert f1 == evaluate(instance, members)["f1"]["global"]
 
 
@@ -614,3 +615,18 @@ def test_large_patches_do_not_make_pairs_beyond_the_budget():
     assert counts["over_budget"] == 1
     assert (seen.sizes[kept] < 300).all()
     assert attacked(instance, max_entries=1000)[1] == 1.0
+
+
+def test_patches_without_edges_hold_no_claim():
+    """Eigenvalues that are all 0 say that there is no edge, though membership looks like that of balls."""
+    graph = lograb.Graph.from_edges("g", 9, [(0, 5), (5, 6), (6, 7), (7, 8), (5, 8)])
+    lists = [[0, 1, 2], [0, 1], [0, 2]]
+    alone = lograb.generate(graph, strategy="custom", patches=lists, k=4).observations
+    assert len(lograb.attack(alone, "membership").edges)
+    assert len(lograb.attack(alone, "posterior").edges) == 0
+    both = lograb.generate(graph, strategy="custom", patches=[*lists, [5, 6, 7, 8]], k=4).observations
+    answer = lograb.attack(both, "posterior")
+    assert answer.edges.tolist() == [[5, 6], [5, 8], [6, 7], [7, 8]]
+    assert answer.nodes.tolist() == [0, 1, 2, 5, 6, 7, 8]
+    drowned = lograb.generate(graph, strategy="custom", patches=[*lists, [5, 6, 7, 8]], k=4, sigma=30.0)
+    assert not {(0, 1), (0, 2)} & set(map(tuple, lograb.attack(drowned, "posterior").edges.tolist()))

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from tests.attacks.clouds import by_pair, odd_inputs, orthogonal, pack, rng, same_answer, unpack
 
 from lograb.attacks.baselines import eigen_sync, local2global, pointnetlk
-from lograb.attacks.baselines.eigen_sync import EigenSyncSettings
-from lograb.attacks.baselines.local2global import Local2GlobalSettings
-from lograb.attacks.baselines.pointnetlk import PointNetLKSettings
+from lograb.attacks.baselines.eigen_sync import EigenSync
+from lograb.attacks.baselines.local2global import Local2Global
+from lograb.attacks.baselines.pointnetlk import PointNetLK
 
 RIVALS = {
     "eigen-sync": eigen_sync.eigen_sync,
@@ -18,9 +18,9 @@ RIVALS = {
     "pointnetlk": pointnetlk.pointnetlk,
 }
 SETTINGS = {
-    "eigen-sync": EigenSyncSettings,
-    "local2global": Local2GlobalSettings,
-    "pointnetlk": PointNetLKSettings,
+    "eigen-sync": EigenSync,
+    "local2global": Local2Global,
+    "pointnetlk": PointNetLK,
 }
 
 

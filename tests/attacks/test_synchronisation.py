@@ -19,8 +19,8 @@ import lograb
 from lograb.attacks.alignment.partners import choose_pairs, number_components
 from lograb.attacks.alignment.synchronisation import PatchGraph, round_blocks, synchronise
 from lograb.attacks.baselines import eigen_sync, local2global
-from lograb.attacks.baselines.eigen_sync import EigenSyncSettings
-from lograb.attacks.baselines.local2global import Local2GlobalSettings
+from lograb.attacks.baselines.eigen_sync import EigenSync
+from lograb.attacks.baselines.local2global import Local2Global
 from lograb.attacks.baselines.nearest import join_neighbours, nearest
 from lograb.errors import LograbError
 
@@ -31,7 +31,7 @@ def test_eigen_sync_recovers_a_cloud(sparse, rounding):
     cloud = rng(1).standard_normal((60, 4))
     seen = cut_cloud([cloud], 15, 14)
     below = 0 if sparse else 600
-    settings = EigenSyncSettings(min_overlap=4, rounding=rounding, dense_below=below, tolerance=1e-13)
+    settings = EigenSync(min_overlap=4, rounding=rounding, dense_below=below, tolerance=1e-13)
     rows, component, report = eigen_sync.align(seen, rng(), settings)
     assert np.abs(gram(rows) - gram(cloud[seen.nodes])).max() < 1e-8
     assert (component == 0).all()
@@ -43,11 +43,11 @@ def test_eigen_sync_recovers_a_cloud(sparse, rounding):
 def test_local2global_recovers_a_shifted_cloud(weights):
     cloud = rng(1).standard_normal((60, 4))
     seen = cut_cloud([cloud], 15, 14, shift=True)
-    rows, _, report = local2global.align(seen, rng(), Local2GlobalSettings(weights=weights, tolerance=1e-12))
+    rows, _, report = local2global.align(seen, rng(), Local2Global(weights=weights, tolerance=1e-12))
     assert np.abs(distances(rows) - distances(cloud[seen.nodes])).max() < 1e-8
     assert report["mean_relative_residual"] < 1e-10
     assert report["shift_residual_after"] < 1e-8 < report["shift_residual_before"]
-    unshifted = local2global.align(seen, rng(), Local2GlobalSettings(weights=weights, translate=False))[0]
+    unshifted = local2global.align(seen, rng(), Local2Global(weights=weights, translate=False))[0]
     assert np.abs(distances(unshifted) - distances(cloud[seen.nodes])).max() > 0.1
 
 
@@ -55,7 +55,7 @@ def test_local2global_recovers_a_shifted_cloud(weights):
 def test_components_are_aligned_by_themselves(module):
     clouds = [rng(s).standard_normal((n, 3)) for s, n in ((1, 40), (2, 50), (3, 30))]
     seen = cut_cloud(clouds, 10, 15)
-    settings = {eigen_sync: EigenSyncSettings, local2global: Local2GlobalSettings}[module](min_overlap=5)
+    settings = {eigen_sync: EigenSync, local2global: Local2Global}[module](min_overlap=5)
     rows, component, report = module.align(seen, rng(), settings)
     assert report["components"] == 3
     assert component.tolist() == [0] * 10 + [1] * 10 + [2] * 10
@@ -98,7 +98,7 @@ def test_eigen_sync_is_the_pseudo_code_on_full_overlaps(dense_below):
     seen = cut_cloud([rng(1).standard_normal((60, 4))], 15, 14, noise=0.1)
     expected, values = plain_eigen_sync(seen, 4, 4)
     for completion in ("determined", "full"):
-        settings = EigenSyncSettings(min_overlap=4, max_partners=None, completion=completion,
+        settings = EigenSync(min_overlap=4, max_partners=None, completion=completion,
                                      dense_below=dense_below, tolerance=1e-12)  # fmt: skip
         rows, _, report = eigen_sync.align(seen, rng(), settings)
         assert report["last_eigenvalue"] == pytest.approx(values[3], abs=1e-9)
@@ -112,7 +112,7 @@ def test_a_plain_dense_solver_fails_where_the_patch_graph_is_disconnected():
     truth = np.concatenate(clouds)[seen.nodes]
     owner = np.repeat(np.arange(20) // 10, seen.sizes)
     plain = plain_eigen_sync(seen, 3, 3)[0]
-    ours = eigen_sync.align(seen, rng(), EigenSyncSettings(min_overlap=3))[0]
+    ours = eigen_sync.align(seen, rng(), EigenSync(min_overlap=3))[0]
     errors = [max(np.abs(gram(rows[owner == c]) - gram(truth[owner == c])).max() for c in (0, 1))
               for rows in (plain, ours)]  # fmt: skip
     assert errors[1] < 1e-7 < 0.1 < errors[0]
@@ -135,8 +135,8 @@ def test_orthonormal_rows_say_nothing_and_heat_kernel_features_do():
     """One complete patch without noise: all cosines of the embedding are 0, those of the kernel mark edges."""
     instance = lograb.generate("karate", strategy="custom", patches=[range(34)], k=34)
     seen, truth = instance.observe(features=False), {tuple(e) for e in instance.truth.edges.tolist()}
-    assert len(eigen_sync.eigen_sync(seen, rng(), EigenSyncSettings(neighbours=3)).edges) == 0
-    answer = eigen_sync.eigen_sync(seen, rng(), EigenSyncSettings(neighbours=3, features="heat-kernel"))
+    assert len(eigen_sync.eigen_sync(seen, rng(), EigenSync(neighbours=3)).edges) == 0
+    answer = eigen_sync.eigen_sync(seen, rng(), EigenSync(neighbours=3, features="heat-kernel"))
     assert np.mean([tuple(e) in truth for e in answer.edges.tolist()]) > 0.7
     kernel = seen.block(0) @ np.diag(np.exp(-0.8 * seen.spectrum(0))) @ seen.block(0).T
     size = np.sqrt(np.diag(kernel))
@@ -146,12 +146,12 @@ def test_orthonormal_rows_say_nothing_and_heat_kernel_features_do():
 def test_heat_kernel_features_need_the_eigenvalues():
     seen = lograb.generate("karate", eigenvalues=False).observe(features=False)
     with pytest.raises(LograbError, match="withhold"):
-        eigen_sync.eigen_sync(seen, rng(), EigenSyncSettings(features="heat-kernel"))
+        eigen_sync.eigen_sync(seen, rng(), EigenSync(features="heat-kernel"))
 
 
 def test_companions_share_a_patch_and_mutual_claims_are_fewer(noisy):
     free, near, both = (
-        eigen_sync.eigen_sync(noisy, rng(), EigenSyncSettings(neighbours=4, **more))
+        eigen_sync.eigen_sync(noisy, rng(), EigenSync(neighbours=4, **more))
         for more in ({}, {"companions": True}, {"companions": True, "mutual": True})
     )
     patches = [set(m.tolist()) for m in unpack(noisy)[0]]
@@ -164,24 +164,24 @@ def test_companions_choose_like_everybody_where_all_share_one_patch():
     instance = lograb.generate("karate", strategy="custom", patches=[range(34)], k=8, sigma=0.1)
     seen = instance.observe(features=False)
     for metric in ("cosine", "euclidean"):
-        choices = (EigenSyncSettings(metric=metric, companions=c) for c in (False, True))
+        choices = (EigenSync(metric=metric, companions=c) for c in (False, True))
         same_answer(*(eigen_sync.eigen_sync(seen, rng(), s) for s in choices))
 
 
 def test_leading_eigenvectors_can_be_left_out(noisy):
     members, blocks = unpack(noisy)
     cut = pack(noisy.n_nodes, members, [b[:, 1:3] for b in blocks])
-    settings = EigenSyncSettings(skip=1, dim=2)
+    settings = EigenSync(skip=1, dim=2)
     same_answer(eigen_sync.eigen_sync(noisy, rng(), settings), eigen_sync.eigen_sync(cut, rng()))
     shifted = pack(noisy.n_nodes, members, [b - b.mean(axis=0) for b in blocks])
-    centred = EigenSyncSettings(features="centred")
+    centred = EigenSync(features="centred")
     same_answer(eigen_sync.eigen_sync(noisy, rng(), centred), eigen_sync.eigen_sync(shifted, rng()))
 
 
 @pytest.mark.parametrize("seen", [pytest.param(s, id=what) for what, s in odd_inputs()])
 def test_odd_inputs_with_other_features_and_neighbours(seen):
     for more in ({"features": "centred"}, {"skip": 1, "dim": 2}, {"companions": True}, {"mutual": True}):
-        answer = eigen_sync.eigen_sync(seen, rng(), EigenSyncSettings(**more))
+        answer = eigen_sync.eigen_sync(seen, rng(), EigenSync(**more))
         assert np.isfinite(answer.scores).all()
         assert np.isin(answer.edges, answer.nodes).all()
 

@@ -28,7 +28,7 @@ from lograb.attacks.variational.likelihood import Target, align, divergence, mat
 from lograb.attacks.variational.sinkhorn import sinkhorn, squared_distances
 from lograb.attacks.variational.variational import estimate_noise, gauge_blocks, state_problem
 from lograb.errors import LograbError
-from lograb.tasks import evaluate, run_attack
+from lograb.tasks import evaluate
 from lograb.types import Graph
 
 # Asymmetric, with a simple spectrum: no renumbering maps it to itself.
@@ -281,7 +281,7 @@ def test_the_truth_is_where_an_ascent_stays(correspondence):
 def test_with_labels_a_small_graph_comes_back():
     instance = lograb.generate(Graph.from_edges("small", 6, ASYMMETRIC), strategy="global", k=6, sigma=0.01)
     settings = {"correspondence": "known", "estimator": "relaxed", "learning_rate": 0.1}
-    answer, _ = run_attack(instance, "variational", settings=settings)
+    answer = lograb.attack(instance, find_attack("variational")(**settings))
     scores = evaluate(instance, answer)
     assert scores["f1"]["global"] > 0.9
     assert answer.diagnostics["elbo"]["end"] > answer.diagnostics["elbo"]["start"]
@@ -300,7 +300,7 @@ def test_large_instances_are_refused_with_the_way_out():
         variational(seen, np.random.default_rng(0))
     small = lograb.generate("karate", strategy="global", k=8).observations
     with pytest.raises(LograbError, match="at most 33"):
-        find_attack("variational").reconstruct(small, np.random.default_rng(0), {"max_nodes": 33})
+        find_attack("variational")(**{"max_nodes": 33}).reconstruct(small, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("parameters", [
@@ -309,7 +309,7 @@ def test_large_instances_are_refused_with_the_way_out():
 def test_every_kind_of_observation_gives_probabilities(parameters):
     seen = lograb.generate("karate", strategy="global", sigma=0.05, **{"k": 8, **parameters}).observations
     for settings in ({}, {"correspondence": "known"}, {"estimator": "relaxed"}, {"debiased": False}):
-        answer = find_attack("variational").reconstruct(seen, np.random.default_rng(0), settings | {"steps": 2})
+        answer = find_attack("variational")(**settings | {"steps": 2}).reconstruct(seen, np.random.default_rng(0))
         q = int(seen.sizes[0])
         assert len(answer.judged) == q * (q - 1) // 2
         assert ((answer.judged_scores >= 0) & (answer.judged_scores <= 1)).all()

@@ -8,9 +8,12 @@ import pytest
 
 import lograb
 from lograb import pipeline
+from lograb.answer_file import write_answers
 from lograb.attacks import ATTACKS
+from lograb.cli.reconstruct import add_up
 from lograb.errors import LograbError
-from lograb.tasks import attack_graphs, average, evaluate, read_answers, run_attack, score, write_answers
+from lograb.tasks import evaluate
+from lograb.tasks.answers import read_answers
 from lograb.theory.cohesion import recall_within
 from lograb.types import Graph, Reconstruction
 
@@ -34,7 +37,7 @@ def molecules():
 
 def test_both_scopes_have_precision_and_recall():
     instance = lograb.generate("citation", d=2, p=0.3, k=16, sigma=0.02)
-    answer, _ = run_attack(instance, "afr", settings={"align_dim": "auto", "connected": "any"})
+    answer = lograb.attack(instance, lograb.attacks.Afr(align_dim="auto", connected="any"))
     scores = evaluate(instance, answer)
     p, r = scores["recovered_precision"], scores["recovered_recall"]
     assert scores["f1"]["recovered"] == pytest.approx(2 * p * r / (p + r))
@@ -45,51 +48,54 @@ def test_both_scopes_have_precision_and_recall():
 
 
 def test_several_graphs_are_averaged_claims_and_counts_added(molecules):
-    row = score(molecules, "afr", settings={"align_dim": "auto"})
-    auto = {"align_dim": "auto"}
-    parts = [run_attack(graph, "afr", 0, auto, stream=(i,))[0] for i, graph in enumerate(molecules)]
+    auto = lograb.attacks.Afr(align_dim="auto")
+    answers = lograb.attack(molecules, auto)
+    row = evaluate(molecules, answers).to_dict()
+    streams = [np.random.default_rng(np.random.SeedSequence(0, spawn_key=(i,))) for i in range(3)]
+    parts = [auto(graph.observations, stream) for graph, stream in zip(molecules, streams)]
     each = [evaluate(graph, answer) for graph, answer in zip(molecules, parts)]
     assert len(each) == 3
     assert row["f1"]["global"] == pytest.approx(np.mean([s["f1"]["global"] for s in each]))
     assert row["claimed"] == sum(len(answer.edges) for answer in parts)
-    told = row["diagnostics"]
+    told = add_up([answer.diagnostics for answer in answers])
     assert told["graphs"] == 3
     for key in ("core_patches", "stitches_tried", "islands"):
         assert told[key] == sum(answer.diagnostics[key] for answer in parts)
     json.dumps(row)
-    assert score(molecules, "membership")["diagnostics"]["rule"] == {"centre-member": 3}
+    members = lograb.attack(molecules, "membership")
+    assert add_up([answer.diagnostics for answer in members])["rule"] == {"centre-member": 3}
 
 
 def test_an_undefined_error_is_left_out_and_counted(molecules):
     nothing = [Reconstruction(g.n_nodes, np.empty((0, 2), np.int64), np.empty(0), np.arange(g.n_nodes))
                for g in molecules]  # fmt: skip
     claims = dataclasses.replace(nothing[2], edges=np.array([[0, 1]]), scores=np.ones(1))
-    means = average(molecules, [*nothing[:2], claims])
+    means = evaluate(molecules, [*nothing[:2], claims])
     assert means["frobenius_error"] == 1.0
     assert means["frobenius_undefined"] == 1
 
 
 def test_graphs_have_independent_streams_of_one_seed():
     twins = several([lograb.load_graph("karate")] * 2, d=1, p=1.0, k=4)
-    one, two = attack_graphs(twins, "random", seed=3)[0]
+    one, two = lograb.attack(twins, "random", seed=3)
     assert not np.array_equal(one.edges, two.edges)
-    again = attack_graphs(twins, "random", seed=3)[0]
+    again = lograb.attack(twins, "random", seed=3)
     assert np.array_equal(again[1].edges, two.edges)
     alone = lograb.generate("karate", d=1, p=1.0, k=4)
-    expected = ATTACKS["random"].reconstruct(alone.observations, np.random.default_rng(3))
-    assert np.array_equal(attack_graphs(alone, "random", seed=3)[0][0].edges, expected.edges)
+    expected = ATTACKS["random"]().reconstruct(alone.observations, np.random.default_rng(3))
+    assert np.array_equal(lograb.attack(alone, "random", seed=3).edges, expected.edges)
     with pytest.raises(LograbError, match="seed"):
-        run_attack(alone, "random", -1)
+        lograb.attack(alone, "random", seed=-1)
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz"])
 @pytest.mark.parametrize("method", ["heat-kernel", "membership", "afr"])
 def test_a_written_answer_has_the_scores_of_the_attack(tmp_path, molecules, method, ending):
     for instance in (molecules, lograb.generate("karate", d=2, k=8, sigma=0.05)):
-        answers, _ = attack_graphs(instance, method)
-        write_answers(tmp_path / f"a.{ending}", instance, answers)
-        again = average(instance, read_answers(tmp_path / f"a.{ending}", instance))
-        expected = average(instance, answers)
+        answers = lograb.attack(instance, method)
+        write_answers(tmp_path / f"a.{ending}", answers if isinstance(answers, list) else [answers])
+        again = evaluate(instance, tmp_path / f"a.{ending}")
+        expected = evaluate(instance, answers)
         keys = {"f1", "precision", "recall", "claimed", "average_precision", "auroc", "frobenius_error"}
         for key in keys if ending == "npz" else keys - {"f1"}:
             assert again[key] == pytest.approx(expected[key]), key
@@ -155,10 +161,10 @@ def test_a_threshold_decides_what_is_claimed(tmp_path):
     assert read(tmp_path, text, instance, 0.5) == [("a", "b", 0.9)]
     judged = read_answers(tmp_path / "a.csv", instance, 0.5)[0]
     assert judged.judged.tolist() == [[0, 1], [1, 2]]
-    answers, _ = attack_graphs(instance, "heat-kernel")
-    write_answers(tmp_path / "a.npz", instance, answers)
+    answer = lograb.attack(instance, "heat-kernel")
+    answer.save(tmp_path / "a.npz")
     cut = read_answers(tmp_path / "a.npz", instance, 0.0)[0]
-    assert len(cut.edges) == (answers[0].judged_scores >= 0).sum()
+    assert len(cut.edges) == (answer.judged_scores >= 0).sum()
 
 
 GOOD = {"edges": np.array([[0, 1]]), "scores": np.ones(1), "nodes": np.arange(3)}

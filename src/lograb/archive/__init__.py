@@ -1,6 +1,6 @@
 """One instance, one file: written whole, verified as it is read, opened lazily.
 
-The format is described in ``docs/format.md``.
+The format is described in ``docs/reference/file-format.md``.
 """
 
 from lograb.archive.reader import read, verify

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from lograb.archive import schema
 from lograb.archive.tables import Array, canonical
-from lograb.errors import LograbError
-from lograb.names import shorten
-from lograb.packing import sort_rows
-from lograb.patches.overlap import PatchEdges
 from lograb.ragged import pack_names
 from lograb.types import Bools, Graph, Matrix, Observations
+
+if TYPE_CHECKING:
+    from lograb.patches import PatchEdges
 
 
 def lay_out(
@@ -55,20 +54,3 @@ def _feature_columns(features: Matrix | None) -> dict[str, Array | None]:
     rows = sp.csr_array(features)
     return {schema.FEATURE_PTR: rows.indptr, schema.FEATURE_COLUMNS: rows.indices,
             schema.FEATURE_WEIGHTS: rows.data}  # fmt: skip
-
-
-def numbered_as(seen: Observations, graph: Graph) -> Observations:
-    """Give the observed nodes the numbers that nodes of the same names have in a graph."""
-    names = graph.node_names or tuple(map(str, range(graph.n_nodes)))
-    index = {name: i for i, name in enumerate(names)}
-    shown = np.unique(seen.nodes).tolist()
-    own = {i: seen.node_names[i] if seen.node_names is not None else str(i) for i in shown}
-    unknown = [own[i] for i in shown if own[i] not in index]
-    if unknown:
-        raise LograbError(f"{len(unknown)} of {len(shown)} observed nodes are not in the graph '{graph.name}' "
-                          f"with the nodes {shorten(names, 3)}: {shorten(unknown)}")  # fmt: skip
-    number = np.full(seen.n_nodes, -1, dtype=np.int64)
-    number[shown] = [index[own[i]] for i in shown]
-    nodes, vectors = sort_rows(number[seen.nodes], seen.ptr, seen.ranks, seen.vectors)
-    return replace(seen, n_nodes=graph.n_nodes, nodes=nodes, vectors=vectors, node_names=graph.node_names,
-                   centres=None if seen.centres is None else number[seen.centres], features=None)  # fmt: skip

@@ -40,7 +40,7 @@ def classify_nodes(
     with training_bar() as report:
         result = classify(
             instance, model, split, seed=seed, repeats=repeats, settings=settings, progress=report
-        )
+        ).to_dict()
     if json:
         print_json(result)
         return

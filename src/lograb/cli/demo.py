@@ -11,8 +11,7 @@ from lograb.attacks import ATTACKS
 from lograb.cli.output import print_json, print_table, stderr
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.report import write_comparison
-from lograb.tasks import compare
+from lograb.report import write_page
 
 SOURCE = "citation"
 PARAMETERS: dict[str, Any] = {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05, "seed": 0}
@@ -32,9 +31,9 @@ def run_demo(output: Path, json: bool) -> None:
     summary = instance.summary()
     stderr.print(f"{summary['n_patches']:,} patches of {summary['n_nodes']:,} nodes. An eavesdropper tries:")
     usual = [name for name, attack in ATTACKS.items() if not attack.small_only]
-    rows = compare(instance, [name for name in usual if learns or ATTACKS[name].extra is None])
+    rows = pipeline.compare(instance, [name for name in usual if learns or ATTACKS[name].extra is None]).rows
     classified, linked = learn(instance) if learns else ([], [])
-    write_comparison(output, summary, rows, classified, linked)
+    write_page(output, summary, rows, classified, linked, command="lograb demo")
     if json:
         print_json({"instance": summary, "attacks": rows, "classification": classified, "links": linked,
                     "learning": learns, "report": str(output)})  # fmt: skip
@@ -54,10 +53,11 @@ def learn(instance: Instance) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 
     stderr.print("Who works with the patches classifies their nodes, and links fragments:")
     settings = {"epochs": EPOCHS}
-    classified = [classify(instance, MODEL, split, settings=settings) for split in ("patch", "node-disjoint")]
+    classified = [classify(instance, MODEL, split, settings=settings).to_dict()
+                  for split in ("patch", "node-disjoint")]  # fmt: skip
     clusters = pipeline.generate(SOURCE, strategy="cluster", **PARAMETERS)
-    linked = [predict_links(clusters, method, settings={"epochs": 2 * EPOCHS} if method == "cosine" else None)
-              for method in LINKS]  # fmt: skip
+    longer = {"cosine": {"epochs": 2 * EPOCHS}}
+    linked = [predict_links(clusters, method, settings=longer.get(method)).to_dict() for method in LINKS]
     return classified, linked
 
 
@@ -67,13 +67,13 @@ def show_attacks(rows: list[dict[str, Any]], summary: dict[str, Any]) -> None:
         "Edges recovered from shared embeddings (F1 over the whole graph)",
         ("attack", "F1", "floor", "ceiling", "precision", "recall", "seconds"),
         [
-            (row["method"], *(f"{row[c]:.3f}" if c != "f1" else f"{row['f1']['global']:.3f}"
+            (row["method"], *(f"{row[c]:.3f}"
              for c in ("f1", "floor", "ceiling", "precision", "recall")), f"{row['seconds']:.2f}")
             for row in rows
         ],
         numeric=("F1", "floor", "ceiling", "precision", "recall", "seconds"),
     )  # fmt: skip
-    best = max(rows, key=lambda row: row["f1"]["global"])
+    best = max(rows, key=lambda row: row["f1"])
     print(f"Best: {best['method']} finds {best['recall']:.0%} of all {summary['n_edges']:,} edges, and "
           f"{best['precision']:.1%} of its claims are right.\n")  # fmt: skip
 

@@ -29,7 +29,7 @@ def link_instance(
 
         result = predict_links(
             instance, method, repeats, seed, settings, halo=halo, negatives=negatives, progress=progress
-        )
+        ).to_dict()
     if json:
         print_json(result)
     else:

@@ -37,9 +37,9 @@ def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
     return [
-        {"name": a.name, "channels": list(a.channels), "optional": list(a.optional), "trivial": a.trivial,
+        {"name": a.name, "channels": list(a.uses), "optional": list(a.optional), "trivial": a.trivial,
          "extra": a.extra, "scenario": a.scenario, "cost": a.cost,
-         "settings": {k: f.default for k, f in a.settings.model_fields.items()}}
+         "settings": {k: f.default for k, f in a.model_fields.items()}}
         for a in ATTACKS.values()
     ]
 

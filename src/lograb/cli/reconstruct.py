@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json as json_module
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from lograb import pipeline
+from lograb.answer_file import check_answer_name, write_answers
+from lograb.attacks import find_attack
 from lograb.cli.output import notice, print_json, print_table
 from lograb.errors import LograbError
-from lograb.tasks import attack_graphs, average, bounds, check_answer_name, read_answers, write_answers
 from lograb.theory import certify
 
 
@@ -36,16 +38,19 @@ def attack_instance(
     """Run an attack; score it where the file carries the truth."""
     instance = pipeline.load(path)
     if output is not None:
-        check_answer_name(output, path)
-    settings = parse_settings(pairs)
-    answers, told = attack_graphs(instance, method, seed, settings, features)
+        check_answer_name(output)
+    attacker = find_attack(method)(**parse_settings(pairs))
+    found = pipeline.attack(instance, attacker, seed=seed, features=features)
+    answers = found if isinstance(found, list) else [found]
     if output is not None:
-        write_answers(output, instance, answers)
+        write_answers(output, answers)
         notice(f"the answer is in '{output}'")
-    result: dict[str, Any] = {"method": method, "seed": seed, "features": features, **told,
+    told = add_up([answer.diagnostics for answer in answers])
+    result: dict[str, Any] = {"method": method, "seed": seed, "features": features, "diagnostics": told,
+                              "seconds": sum(answer.seconds or 0.0 for answer in answers),
                               "claimed": sum(len(answer.edges) for answer in answers)}  # fmt: skip
     if instance.has_truth:
-        result |= average(instance, answers) | bounds(instance, seed)
+        result |= pipeline.evaluate(instance, found).to_dict()
     else:
         notice("the file has no truth: nothing is scored")
     if method == "posterior" and "co-occurrence" in (result["diagnostics"].get("rule") or ()):
@@ -57,10 +62,27 @@ def evaluate_answer(path: Path, answer: Path, threshold: float | None, json: boo
     """Score an answer from a file."""
     if threshold is not None and not math.isfinite(threshold):
         raise LograbError(f"the threshold must be a finite number, got {threshold}")
-    instance = pipeline.load(path)
-    scores = average(instance, read_answers(answer, instance, threshold)) | bounds(instance)
+    scores = pipeline.evaluate(pipeline.load(path), answer, threshold=threshold).to_dict()
     result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **scores}
     show_scores(f"{answer} on {path}", result, json)
+
+
+def add_up(told: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add the counts of several graphs' diagnostics and count their words; other values are left out."""
+    return told[0] if len(told) == 1 else {"graphs": len(told), **_sum_diagnostics(told)}
+
+
+def _sum_diagnostics(told: list[dict[str, Any]]) -> dict[str, Any]:
+    total: dict[str, Any] = {}
+    for key in dict.fromkeys(key for item in told for key in item):
+        values = [item[key] for item in told if item.get(key) is not None]
+        if values and all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+            total[key] = sum(values)
+        elif values and all(isinstance(value, str) for value in values):
+            total[key] = dict(Counter(values))
+        elif values and all(isinstance(value, dict) for value in values) and (inner := _sum_diagnostics(values)):
+            total[key] = inner
+    return total
 
 
 def show_scores(title: str, result: dict[str, Any], json: bool) -> None:

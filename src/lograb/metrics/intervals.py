@@ -1,11 +1,20 @@
-"""Confidence intervals for ranking metrics on few pairs."""
+"""Confidence intervals: of a mean over few runs, and of ranking metrics on few pairs."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, t
+
+
+def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> list[float]:
+    """Enclose the mean of at least two independent values, as Student does."""
+    array = np.asarray(values, dtype=float)
+    reach = t.ppf((1 + level) / 2, len(array) - 1) * array.std(ddof=1) / math.sqrt(len(array))
+    return [float(array.mean() - reach), float(array.mean() + reach)]
 
 
 def auroc_interval(auroc: float, positives: int, negatives: int, level: float = 0.95) -> tuple[float, float]:

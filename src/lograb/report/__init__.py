@@ -1,5 +1,6 @@
-"""Stage 9: from results to pages; never recomputes."""
+"""Stage 10: results -> tables and pages; never recomputes."""
 
-from lograb.report.comparison import write_comparison
+from lograb.report.comparison import Comparison, Method
+from lograb.report.page import check_page_name, write_page
 
-__all__ = ["write_comparison"]
+__all__ = ["Comparison", "Method", "check_page_name", "write_page"]

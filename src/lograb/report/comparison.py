@@ -1,60 +1,174 @@
-"""A page that shows attacks side by side, between floor and ceiling."""
+"""Attacks side by side: one table, as text, Markdown, LaTeX, pandas or a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
+import numpy as np
 
 from lograb.errors import LograbError
+from lograb.metrics.intervals import mean_interval
+from lograb.report.page import write_page
+from lograb.score import Score
+from lograb.writing import replacing
+
+COLUMNS = ("method", "F1", "sd", "behind", "floor", "ceiling", "precision", "recall", "seconds")
 
 
-def write_comparison(
-    path: Path,
-    summary: dict[str, Any],
-    rows: list[dict[str, Any]],
-    classified: Sequence[dict[str, Any]] = (),
-    linked: Sequence[dict[str, Any]] = (),
-) -> None:
-    """Write the page: one file without outside parts, so it opens anywhere.
+@dataclass(frozen=True)
+class Method:
+    """One row: an attack, its scores seed by seed, and how long each took; or why it could not run."""
 
-    Parameters
+    name: str
+    trivial: bool
+    scores: tuple[Score, ...]
+    seconds: tuple[float, ...]
+    problem: str = ""
+
+    @property
+    def f1(self) -> float:
+        """Mean of the global F1 over the seeds; 0 where the attack could not run."""
+        return self.mean("f1", "global") if self.scores else 0.0
+
+    def mean(self, *path: str) -> float:
+        """Average one number over the seeds."""
+        return float(np.mean([_dig(score.values, path) for score in self.scores]))
+
+
+def _dig(values: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        values = values[key]
+    return values
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Attacks on the same instances, between one floor and one ceiling.
+
+    Attributes
     ----------
-    path : Path
     summary : dict
-        As from `Instance.summary`.
-    rows : list of dict
-        As from `lograb.tasks.reconstruction.compare`, with one floor and ceiling for all.
-    classified, linked : sequences of dict
-        As from `lograb.tasks.node_classification.classify` and `lograb.tasks.link_prediction.predict_links`.
+        What was attacked (of the first seed), as `Instance.summary` describes it.
+    methods : tuple of Method
+    seeds : int
+    fresh : bool
+        Whether each seed has an instance of its own; otherwise seeds only vary what the attacks draw.
     """
-    environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
-    page = environment.get_template("comparison.html").render(
-        instance=summary,
-        rows=rows,
-        best=max(rows, key=lambda row: row["f1"]["global"]),
-        trivial=[row["method"] for row in rows if row["trivial"]],
-        facts=_facts(summary),
-        classified=classified,
-        linked=linked,
-    )
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise LograbError(f"cannot write the report '{path}': {error.strerror}") from None
+
+    summary: dict[str, Any]
+    methods: tuple[Method, ...]
+    seeds: int
+    fresh: bool
+
+    @property
+    def best(self) -> Method:
+        """The attack with the highest mean F1."""
+        return max(self.methods, key=lambda method: method.f1)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per attack: means over the seeds, and how far behind the best, with a paired 95 % interval."""
+        best = self.best
+        return [self._row(method, best) for method in self.methods]
+
+    def _row(self, method: Method, best: Method) -> dict[str, Any]:
+        row: dict[str, Any] = {"method": method.name, "trivial": method.trivial}
+        if method.problem:
+            return row | {"problem": method.problem}
+        f1 = np.array([score.f1 for score in method.scores])
+        behind = np.array([score.f1 for score in best.scores]) - f1
+        values = {"f1": float(f1.mean()), "sd": float(f1.std(ddof=1)) if self.seeds > 1 else None,
+                  "recovered": method.mean("f1", "recovered"),
+                  "interval": list(method.scores[0].interval or ()) if self.seeds == 1 else mean_interval(f1),
+                  "behind": float(behind.mean()),
+                  "behind_interval": mean_interval(behind) if self.seeds > 1 else None}  # fmt: skip
+        for name in ("floor", "ceiling", "precision", "recall"):
+            values[name] = method.mean(name)
+        return row | values | {"seconds": float(np.mean(method.seconds))}
+
+    def __getitem__(self, name: str) -> Method:
+        for method in self.methods:
+            if method.name == name:
+                return method
+        raise KeyError(f"no attack '{name}' among {', '.join(method.name for method in self.methods)}")
+
+    def __len__(self) -> int:
+        return len(self.methods)
+
+    def __repr__(self) -> str:
+        return (f"<Comparison of {len(self.methods)} attacks on {self.summary['name']}, {self.seeds} seed(s): "
+                f"best {self.best.name}, F1 {self.best.f1:.3f}>")  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+                       for row in self.cells())  # fmt: skip
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the printed table; spread and difference need more than one seed."""
+        return COLUMNS if self.seeds > 1 else tuple(c for c in COLUMNS if c not in ("sd", "behind"))
+
+    def cells(self) -> list[list[str]]:
+        """Fill the printed table, as text."""
+        return [[_cell(row, column) for column in self.columns] for row in self.rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain numbers, ready for JSON."""
+        return {"instance": self.summary, "seeds": self.seeds, "instance_per_seed": self.fresh,
+                "attacks": self.rows}  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """Give the rows as a pandas DataFrame, indexed by method."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise LograbError("to_pandas needs pandas: pip install pandas, or take .rows") from None
+        return pd.DataFrame(self.rows).set_index("method")
+
+    def to_markdown(self) -> str:
+        """Give the table as Markdown."""
+        lines = [self.columns, ["---"] * len(self.columns), *self.cells()]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+    def to_latex(self, path: str | Path | None = None) -> str:
+        """Give the table as LaTeX (booktabs), and write it where a path is given."""
+        rows = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self.cells()]
+        text = "\n".join([rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\toprule",
+                          " & ".join(_latex(c) for c in self.columns) + r" \\", r"\midrule", *rows,
+                          r"\bottomrule", r"\end{tabular}", ""])  # fmt: skip
+        if path is not None:
+            with replacing(path) as file:
+                file.write(text)
+        return text
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a page without outside parts, so that it opens anywhere."""
+        write_page(Path(path), self.summary, self.rows, seeds=self.seeds)
 
 
-def _facts(summary: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Name the choices behind an instance in words."""
-    complete = round(summary["complete_share"] * summary["n_patches"])
-    return [
-        ("graph", summary["source"]),
-        ("patches", f"{summary['n_patches']:,}, strategy {summary['strategy']}, radius d = {summary['d']}"),
-        ("observed nodes", f"p = {summary['p']}"),
-        ("eigenvectors", f"k = {summary['k']}; {complete:,} patches are small enough to show all"),
-        ("noise", f"σ = {summary['sigma']}, gauge {summary['gauge']}"),
-        ("edges some patch contains", f"{summary['co_observed_edges']:,} of {summary['n_edges']:,}"),
-        ("seed", summary["seed"]),
-    ]
+def _cell(row: dict[str, Any], column: str) -> str:
+    key = column.lower()
+    if key == "method":
+        return str(row["method"])
+    if row.get("problem"):
+        return row["problem"] if key == "f1" else ""
+    if key == "seconds":
+        return f"{row[key]:.2f}"
+    if key == "behind" and row["behind_interval"] is not None:
+        low, high = row["behind_interval"]
+        return f"{row[key]:.3f} ({low:.3f} .. {high:.3f})"
+    return "" if row[key] is None else f"{row[key]:.3f}"
+
+
+LATEX = str.maketrans({"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$",
+                       "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"})  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    return text.translate(LATEX)

@@ -1,4 +1,4 @@
-"""Answers to Task 1 as files: ours, or a plain table from anywhere.
+"""Answers to Task 1 read from files: ours, or a plain table from anywhere.
 
 ``.npz``
     What `lograb attack -o` writes: the arrays of one reconstruction per graph, and nothing that
@@ -16,81 +16,22 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import zipfile
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lograb.answer_file import PARTS
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.types import Reconstruction
 
-PARTS = ("edges", "scores", "nodes", "judged", "judged_scores", "islands")
 INTS = {"edges", "nodes", "judged", "islands"}
 EXTRA: tuple[str, ...] = ("score", "claimed")
 """Columns that may follow a pair where no header says otherwise."""
 NO_NODES = {"score", "claimed", "prob", "probability", "weight", "rank"}
-
-
-def check_answer_name(path: Path, instance: Path) -> None:
-    """Refuse to write an answer under the name of an instance, or over a file that is no earlier answer."""
-    if path.suffix.lower() == ".lograb" or (path.exists() and path.samefile(instance)):
-        raise LograbError(f"'{path}' is the name of an instance: write the answer to an .npz or a .csv file")
-    if path.is_file() and path.stat().st_size and not _is_answer(path):
-        raise LograbError(f"'{path}' exists and is not an earlier answer: choose another name or remove it")
-
-
-def _is_answer(path: Path) -> bool:
-    """Say whether a file looks like one that `write_answers` wrote."""
-    try:
-        if path.suffix.lower() == ".npz":
-            with zipfile.ZipFile(path) as arrays:
-                return all(re.fullmatch(rf"\d+/({'|'.join(PARTS)})\.npy", name) for name in arrays.namelist())
-        with path.open("rb") as file:
-            return file.readline(100).strip() in (b"u,v,score,claimed", b"graph,u,v,score,claimed")
-    except (OSError, zipfile.BadZipFile):
-        return False
-
-
-def write_answers(path: Path, instance: Instance, answers: Sequence[Reconstruction]) -> None:
-    """Write one reconstruction per graph: arrays if the name ends in .npz, else a table of all judged pairs."""
-    try:
-        if path.suffix.lower() == ".npz":
-            arrays = {
-                f"{number}/{part}": getattr(answer, part)
-                for number, answer in enumerate(answers)
-                for part in PARTS
-                if getattr(answer, part) is not None
-            }
-            np.savez_compressed(path, allow_pickle=False, **arrays)
-            return
-        with path.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            many = len(answers) > 1
-            table.writerow((["graph"] if many else []) + ["u", "v", "score", "claimed"])
-            for number, (graph, answer) in enumerate(zip(instance, answers)):
-                names = graph.node_names or range(graph.n_nodes)
-                lead = [number] if many else []
-                table.writerows([*lead, names[u], names[w], repr(score), claim]
-                                for u, w, score, claim in _rows(answer))  # fmt: skip
-    except OSError as error:
-        raise LograbError(f"cannot write '{path}': {error.strerror}") from None
-
-
-def _rows(answer: Reconstruction) -> Iterator[tuple[int, int, float, int]]:
-    """List claimed edges, then the other judged pairs: u, w, score, whether claimed."""
-    claimed = set()
-    for (u, w), score in zip(answer.edges.tolist(), answer.scores.tolist()):
-        claimed.add((u, w))
-        yield u, w, score, 1
-    if answer.judged is not None and answer.judged_scores is not None:
-        for (u, w), score in zip(answer.judged.tolist(), answer.judged_scores.tolist()):
-            if (u, w) not in claimed:
-                yield u, w, score, 0
 
 
 def read_answers(path: Path, instance: Instance, threshold: float | None = None) -> list[Reconstruction]:
@@ -141,7 +82,10 @@ def _read_npz(path: Path, instance: Instance) -> list[Reconstruction]:
                 found[part] = array.astype(np.int64 if part in INTS else np.float64)
         if not {"edges", "scores", "nodes"} <= found.keys():
             raise LograbError(f"the answer '{path}' lacks the edges, scores or nodes of graph {number}")
-        answers.append(Reconstruction(graph.n_nodes, **found))
+        if (unlisted := found.pop("unlisted", None)) is not None and unlisted.size != 1:
+            raise LograbError(f"the answer '{path}': unlisted must be one number, got shape {unlisted.shape}")
+        chance = None if unlisted is None else float(unlisted.ravel()[0])
+        answers.append(Reconstruction(graph.n_nodes, **found, unlisted=chance, node_names=graph.node_names))
     return answers
 
 
@@ -271,4 +215,5 @@ def _from_pairs(graph: Instance, found: dict[tuple[int, int], tuple[float, bool]
     pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
     scores = np.array([found[pair][0] for pair in sorted(found)], dtype=np.float64)
     claimed = np.array([found[pair][1] for pair in sorted(found)], dtype=bool)
-    return Reconstruction(graph.n_nodes, pairs[claimed], scores[claimed], np.unique(pairs), pairs, scores)
+    return Reconstruction(graph.n_nodes, pairs[claimed], scores[claimed], np.unique(pairs), pairs, scores,
+                          node_names=graph.node_names)  # fmt: skip

@@ -31,7 +31,9 @@ from lograb.learning.nodes.splits import SPLITS, Split, make_split, seen_share, 
 from lograb.learning.patchset import PatchSet, patch_set
 from lograb.learning.randomness import require_torch
 from lograb.metrics.classification import choose_labels, f1_scores
+from lograb.metrics.intervals import mean_interval
 from lograb.progress import Progress, ignore
+from lograb.score import Score
 from lograb.spec import first_problem
 from lograb.types import Bools
 
@@ -47,8 +49,8 @@ def classify(
     repeats: int = 1,
     settings: dict[str, Any] | None = None,
     progress: Progress = ignore,
-) -> dict[str, Any]:
-    """Train a model on an instance and score it, JSON-ready.
+) -> Score:
+    """Train a model on an instance and score it.
 
     Parameters
     ----------
@@ -79,7 +81,8 @@ def classify(
         run = score_model(patches, division, model, streams, training, special, progress)
         floors = score_floors(patches, division, streams["floor"], training, progress)
         runs.append(run | describe_split(patches, division) | _floor(floors))
-    return {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
+    values = {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
+    return Score("classification", values)
 
 
 def check_counts(repeats: int, seed: int) -> None:
@@ -214,9 +217,7 @@ def combine(runs: list[dict[str, Any]]) -> dict[str, Any]:
         values = [run[key] for run in runs]
         means |= {f"{key}_sd": None, f"{key}_interval": None}
         if len(values) > 1:
-            sd = float(np.std(values, ddof=1))
-            reach = _student(len(values) - 1) * sd / math.sqrt(len(values))
-            means |= {f"{key}_sd": sd, f"{key}_interval": [means[key] - reach, means[key] + reach]}
+            means |= {f"{key}_sd": float(np.std(values, ddof=1)), f"{key}_interval": mean_interval(values)}
     if len(runs) > 1:
         means["runs"] = [{key: run[key] for key in ("f1_micro", "f1_macro", "floor", "seconds")} for run in runs]
     return means
@@ -230,10 +231,3 @@ def _mean(parts: list[Any]) -> Any:
     if not present or isinstance(first, bool) or all(part == first for part in parts):
         return first
     return float(np.mean(present))
-
-
-def _student(freedom: int) -> float:
-    """Give the 97.5 % quantile of Student's t distribution."""
-    from scipy.stats import t
-
-    return float(t.ppf(0.975, freedom))

@@ -1,4 +1,4 @@
-"""Task 1: rebuild the graph (§4.4.1).
+"""Task 1: rebuild the graph (§4.4.1). Two verbs: `attack` and `evaluate`.
 
 Here, and only here, truth and estimate meet. Every score stands between its *floor*, the best that
 an attacker without spectral skill achieves on the same instance (claiming every pair that shares a patch
@@ -9,95 +9,182 @@ can see the others.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lograb.attacks import ATTACKS, find_attack
+from lograb.attacks import ATTACKS, Attack, as_attack, label_of
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, count_edges
+from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges
 from lograb.pairs import edge_keys, shared_pairs
+from lograb.patches import induced_edges
+from lograb.progress import Progress, ignore
+from lograb.score import PatchScores, Score
+from lograb.tasks.answers import read_answers
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
 from lograb.theory.recoverability import relative_error
-from lograb.types import Ints, Reconstruction
+from lograb.types import Bools, Floats, Graph, Ints, Observations, Patches, Reconstruction
 
 FALSE_RATE, RECALL = 1e-3, 0.5
+Answer = Reconstruction | Sequence[Reconstruction] | str | Path
 
 
-def run_attack(
-    instance: Instance,
-    name: str,
+def attack(
+    subject: Instance | Observations,
+    attack: Any,
+    *,
     seed: int = 0,
-    settings: dict[str, Any] | None = None,
     features: bool = False,
-    stream: tuple[int, ...] = (),
-) -> tuple[Reconstruction, float]:
-    """Let one attack loose on the observations of a single graph; returns its answer, and the seconds it took.
+    progress: Progress | None = None,
+) -> Any:
+    """Let an attack loose on what an eavesdropper sees.
 
-    With ``features=True`` the eavesdropper also has the features of the observed nodes. Different streams of one
-    seed are independent.
+    Parameters
+    ----------
+    subject : Instance or Observations
+    attack : str, attack object, or function (observations, rng) -> Reconstruction
+    seed : int
+        For attacks that draw. The graphs of an instance of several have a random stream each.
+    features : bool
+        Whether the eavesdropper also has the features of the observed nodes.
+    progress : callable, optional
+        Called with the stage, how much of it is done and how much there is.
+
+    Returns
+    -------
+    Reconstruction
+        Of an instance of several graphs: a list with one for each.
+
+    Examples
+    --------
+    >>> import lograb
+    >>> lograb.attack(lograb.generate("karate"), "membership")
+    <Reconstruction by membership: 78 edges of 34 nodes claimed, 78 pairs judged>
     """
-    if seed < 0:
-        raise LograbError(f"a seed must be a number from 0 on, got {seed}")
-    attack = find_attack(name)
-    if features and "features" not in attack.channels + attack.optional:
-        raise LograbError(f"the attack '{name}' does not use features")
-    observations = instance.observe(features=features or "features" in attack.channels)
+    if not isinstance(seed, int) or seed < 0:
+        raise LograbError(f"a seed must be a whole number from 0 on, got {seed!r}")
+    chosen = as_attack(attack)
+    if isinstance(subject, Instance):
+        many = len(subject) > 1
+        wanted = features or (isinstance(chosen, Attack) and "features" in chosen.uses)
+        seen: Iterable[Observations] = (graph.observe(features=wanted) for graph in subject)
+    elif isinstance(subject, Observations):
+        many, seen = False, [subject]
+    else:
+        raise _no_instance("attack", subject)
+    if features and isinstance(chosen, Attack) and "features" not in chosen.uses + chosen.optional:
+        raise LograbError(f"the attack '{chosen.name}' does not use features")
+    answers = []
+    for number, observations in enumerate(seen):
+        if many and progress is not None:
+            progress("attacking graphs", number, len(subject) if isinstance(subject, Instance) else None)
+        stream = np.random.SeedSequence(seed, spawn_key=(number,) if many else ())
+        inner = ignore if many or progress is None else progress
+        answers.append(_run(chosen, observations, np.random.default_rng(stream), inner))
+    return answers if many else answers[0]
+
+
+def _run(
+    attack: Any, seen: Observations, rng: np.random.Generator, progress: Progress
+) -> Reconstruction:
+    """Run an attack on one graph, and note who answered and how long it took."""
     start = time.perf_counter()
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=stream))
-    answer = attack.reconstruct(observations, rng, settings)
-    return answer, time.perf_counter() - start
+    found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
+    seconds = time.perf_counter() - start
+    if not isinstance(found, Reconstruction):
+        raise LograbError(f"the attack '{label_of(attack)}' must return a lograb.Reconstruction, "
+                          f"got {type(found).__name__}")  # fmt: skip
+    if found.n_nodes != seen.n_nodes:
+        raise LograbError(f"the attack '{label_of(attack)}' answers about {found.n_nodes} nodes, "
+                          f"the observations have {seen.n_nodes}")  # fmt: skip
+    return replace(found, node_names=seen.node_names, method=label_of(attack), seconds=seconds)
 
 
-def attack_graphs(
-    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None, features: bool = False
-) -> tuple[list[Reconstruction], dict[str, Any]]:
-    """Run one attack on every graph of an instance; returns the answers, and seconds and diagnostics.
-
-    The graphs of an instance of several have a random stream each. Of their diagnostics the counts are added up.
-    """
-    many = len(instance) > 1
-    runs = [run_attack(graph, name, seed, settings, features, (number,) if many else ())
-            for number, graph in enumerate(instance)]  # fmt: skip
-    answers = [answer for answer, _ in runs]
-    told = [answer.diagnostics for answer in answers]
-    return answers, {"seconds": float(sum(seconds for _, seconds in runs)),
-                     "diagnostics": {"graphs": len(told), **_add_up(told)} if many else told[0]}  # fmt: skip
+def _no_instance(verb: str, got: Any) -> LograbError:
+    if isinstance(got, str | Path):
+        return LograbError(f"{verb} needs an instance, got the path or name '{got}': open a file with "
+                           f"lograb.load('{got}'), or make an instance with lograb.generate(...)")  # fmt: skip
+    return LograbError(f"{verb} needs an instance (lograb.generate, lograb.load) or lograb.Observations, "
+                       f"got {type(got).__name__}")  # fmt: skip
 
 
-def _add_up(told: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add the counts of several diagnostics and count their words; other values are left out."""
-    total: dict[str, Any] = {}
-    for key in dict.fromkeys(key for item in told for key in item):
-        values = [item[key] for item in told if item.get(key) is not None]
-        if values and all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-            total[key] = sum(values)
-        elif values and all(isinstance(value, str) for value in values):
-            total[key] = dict(Counter(values))
-        elif values and all(isinstance(value, dict) for value in values) and (inner := _add_up(values)):
-            total[key] = inner
-    return total
-
-
-def evaluate(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
-    """Score an answer about a single graph against the truth, JSON-ready.
+def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = None) -> Score:
+    """Score an answer against the truth, between its floor and its ceiling.
 
     F1 comes in two scopes: ``global`` counts all true edges, ``recovered`` those among the nodes that
     the answer claims to have recovered. ``precision`` and ``recall`` are global, ``recovered_precision`` and
     ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
     over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. A metric
-    that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs)
-    is None.
+    that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs,
+    calibration without probabilities) is None.
+
+    Parameters
+    ----------
+    instance : Instance
+        With its truth. Scores are averaged over its graphs where it has several; counts are added up.
+    answer : Reconstruction, a list with one per graph, or the path of a file with an answer
+    threshold : float, optional
+        For a file: claim the pairs whose score is at least this.
     """
-    if answer.n_nodes != instance.n_nodes:
-        raise LograbError(f"the answer is about {answer.n_nodes} nodes, the instance has {instance.n_nodes}")
+    if not isinstance(instance, Instance):
+        raise _no_instance("evaluate", instance)
+    answers = _answers(instance, answer, threshold)
+    parts = [_evaluate_graph(graph, item) for graph, item in zip(instance, answers)]
+    values: dict[str, Any] = _mean([part[0] for part in parts])
+    for key in ("claimed", "hits", "edges", "co_observed"):
+        values[key] = sum(part[0][key] for part in parts)
+    values["frobenius_undefined"] = sum(part[0]["frobenius_error"] is None for part in parts)
+    if len(parts) > 1:  # graphs differ more than the pairs inside one: draw graphs
+        f1 = np.array([part[0]["f1"]["global"] for part in parts])
+        drawn = np.random.default_rng(0).integers(len(f1), size=(2000, len(f1)))
+        values["f1_interval"] = list(bootstrap_interval(f1[drawn].mean(axis=1)))
+    values |= floor_and_ceiling(instance)
+    values["calibration"] = _calibration([part[1] for part in parts])
+    patches = _join_patches([part[2] for part in parts])
+    values["patches"] = {"count": len(patches), "exact": int(patches.exact.sum())}
+    return Score("reconstruction", values, patches)
+
+
+def _answers(instance: Instance, answer: Answer, threshold: float | None) -> Sequence[Reconstruction]:
+    if isinstance(answer, str | Path):
+        return read_answers(Path(answer), instance, threshold)
+    if threshold is not None:
+        raise LograbError("a threshold goes with an answer in a file; a Reconstruction says what it claims")
+    answers = [answer] if isinstance(answer, Reconstruction) else answer
+    if not isinstance(answers, list | tuple) or not all(isinstance(item, Reconstruction) for item in answers):
+        raise LograbError("evaluate needs the answer that lograb.attack returns: a Reconstruction, a list of them "
+                          f"for several graphs, or the path of a file; got {type(answer).__name__}"
+                          + (": unpack it first" if isinstance(answer, tuple) else ""))  # fmt: skip
+    if len(answers) != len(instance):
+        raise LograbError(f"the instance has {len(instance)} graphs, the answer {len(answers)}")
+    for graph, item in zip(instance, answers):
+        if item.n_nodes != graph.n_nodes:
+            raise LograbError(f"the answer is about {item.n_nodes} nodes, the instance has {graph.n_nodes}")
+    return answers
+
+
+class Judged(NamedTuple):
+    """Pairs that share a patch and were judged: scores and truth; and how many share one, true and in all."""
+
+    scores: Floats
+    true: Bools
+    n_true: int
+    n_pairs: int
+    unlisted: float | None
+
+
+def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[str, Any], Judged, PatchScores]:
+    """Score an answer about a single graph: numbers, judged pairs, patches."""
     truth = instance.truth.edges
     error = relative_error(truth, answer.edges, instance.n_nodes)
     everywhere = count_edges(truth, answer.edges, instance.n_nodes)
     recovered = count_edges(truth, answer.edges, instance.n_nodes, answer.nodes)
+    judged = _judged(instance, answer)
     return {
         "f1": {"global": everywhere.f1, "recovered": recovered.f1},
         "f1_interval": everywhere.f1_interval(),
@@ -107,10 +194,13 @@ def evaluate(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
         "recovered_recall": recovered.recall,
         "node_coverage": len(answer.nodes) / instance.n_nodes,
         "claimed": everywhere.claimed,
+        "hits": everywhere.hits,
+        "edges": everywhere.true,
+        "co_observed": judged.n_true,
         "frobenius_error": error if np.isfinite(error) else None,
         **_cohesion(truth, answer),
-        **_ranking(instance, answer),
-    }
+        **_ranking(judged),
+    }, judged, _patch_scores(instance, answer)  # fmt: skip
 
 
 def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
@@ -122,7 +212,8 @@ def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
     return {"island_cohesion": cohesion, "recall_interval": interval}
 
 
-def _ranking(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
+def _judged(instance: Instance, answer: Reconstruction) -> Judged:
+    """Take the judged pairs that share a patch."""
     seen, n = instance.observations, instance.n_nodes
     pairs, scores = answer.edges, answer.scores
     if answer.judged is not None and answer.judged_scores is not None:
@@ -130,7 +221,11 @@ def _ranking(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
     n_pairs, shared = shared_pairs(n, seen.nodes, seen.ptr, pairs)
     pairs, scores = pairs[shared], scores[shared]
     true = np.isin(edge_keys(pairs, n), edge_keys(instance.truth.edges[instance.co_observed], n))
-    ranking = Ranking.of(scores, true, int(instance.co_observed.sum()), n_pairs)
+    return Judged(scores, true, int(instance.co_observed.sum()), n_pairs, answer.unlisted)
+
+
+def _ranking(judged: Judged) -> dict[str, Any]:
+    ranking = Ranking.of(judged.scores, judged.true, judged.n_true, judged.n_pairs)
     values = {
         "average_precision": ranking.average_precision(),
         "auroc": ranking.auroc(),
@@ -140,59 +235,71 @@ def _ranking(instance: Instance, answer: Reconstruction) -> dict[str, Any]:
     return {name: None if np.isnan(value) else value for name, value in values.items()}
 
 
-def ceiling(instance: Instance) -> float:
-    """Global F1 of claiming exactly the co-observed true edges."""
-    flags = instance.co_observed
-    hits = int(flags.sum())
-    return EdgeCounts(hits, len(flags), hits).f1
+def _calibration(parts: list[Judged]) -> dict[str, float | None] | None:
+    """Judge the probabilities of all graphs together; None where some answer has none."""
+    chances = [part.unlisted for part in parts if part.unlisted is not None]
+    if len(chances) < len(parts):
+        return None
+    others = np.array([part.n_pairs - len(part.scores) for part in parts], dtype=float)
+    rest = float(others @ np.array(chances) / max(others.sum(), 1.0))
+    scores, true = np.concatenate([part.scores for part in parts]), np.concatenate([part.true for part in parts])
+    found = calibration(scores, true, sum(p.n_true for p in parts), sum(p.n_pairs for p in parts), rest)
+    return {name: value if np.isfinite(value) else None for name, value in found.items()}
 
 
-def _all_pairs(instance: Instance) -> float:
-    """Global F1 of claiming every pair that shares a patch."""
-    seen, flags = instance.observations, instance.co_observed
-    n_pairs, _ = shared_pairs(instance.n_nodes, seen.nodes, seen.ptr, np.empty((0, 2), np.int64))
-    return EdgeCounts(n_pairs, len(flags), int(flags.sum())).f1
+def _patch_scores(instance: Instance, answer: Reconstruction) -> PatchScores:
+    """Compare claims and truth inside each patch."""
+    seen = instance.observations
+    claims = induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr),
+                           Graph.from_edges("claims", seen.n_nodes, answer.edges))  # fmt: skip
+    ptr, ends = instance.patch_edges
+    owner = np.repeat(np.arange(seen.n_patches), np.diff(ptr))
+    size = max(len(seen.nodes), 1)
+    true, claimed = edge_keys(ends + seen.ptr[owner][:, None], size), edge_keys(claims.entries, size)
+    found = np.bincount(owner[np.isin(true, claimed)], minlength=seen.n_patches)
+    names = seen.patch_names or tuple(map(str, range(seen.n_patches)))
+    return PatchScores(names, seen.sizes, np.diff(ptr), found, np.diff(claims.ptr) - found)
 
 
-def bounds(instance: Instance, seed: int = 0, known: dict[str, dict[str, Any]] | None = None) -> dict[str, float]:
-    """Give floor and ceiling of an instance (macro-averaged over its graphs).
+def _join_patches(parts: list[PatchScores]) -> PatchScores:
+    """Put the patches of several graphs one after the other, each named after its graph too."""
+    if len(parts) == 1:
+        return parts[0]
+    names = tuple(f"{number}/{name}" for number, part in enumerate(parts) for name in part.names)
+    return PatchScores(names, *(np.concatenate([getattr(part, what) for part in parts])
+                                for what in ("sizes", "edges", "found", "wrong")))  # fmt: skip
+
+
+_KNOWN: WeakKeyDictionary[Instance, dict[str, float]] = WeakKeyDictionary()
+
+
+def floor_and_ceiling(instance: Instance) -> dict[str, float]:
+    """Give floor and ceiling of an instance, macro-averaged over its graphs; computed once.
 
     The floor is the score of the best trivial attack, or that of claiming every pair that shares a patch where
-    this is more; `known` holds rows that were computed before.
+    this is more. The ceiling claims exactly the true edges that some patch contains.
     """
-    known = known or {}
-    trivial = [name for name, attack in ATTACKS.items() if attack.trivial]
-    rows = [known[name] if name in known else score(instance, name, seed) for name in trivial]
-    everything = float(np.mean([_all_pairs(graph) for graph in instance]))
-    return {
-        "floor": max(everything, *(row["f1"]["global"] for row in rows)),
-        "ceiling": float(np.mean([ceiling(graph) for graph in instance])),
-    }
+    if instance not in _KNOWN:
+        trivial = [_trivial(instance, name) for name, attack in ATTACKS.items() if attack.trivial]
+        seen = [(EdgeCounts(n, len(flags), int(flags.sum())), EdgeCounts(int(flags.sum()), len(flags),
+                 int(flags.sum()))) for n, flags in map(_shared, instance)]  # fmt: skip
+        everything, ceiling = (float(np.mean([pair[i].f1 for pair in seen])) for i in (0, 1))
+        _KNOWN[instance] = {"floor": max(everything, *trivial), "ceiling": ceiling}
+    return _KNOWN[instance]
 
 
-def score(
-    instance: Instance, name: str, seed: int = 0, settings: dict[str, Any] | None = None, features: bool = False
-) -> dict[str, Any]:
-    """Run one attack on every graph of an instance and average its scores."""
-    answers, told = attack_graphs(instance, name, seed, settings, features)
-    return average(instance, answers) | told
+def _trivial(instance: Instance, name: str) -> float:
+    answers = attack(instance, name)
+    answers = answers if isinstance(answers, list) else [answers]
+    return float(np.mean([count_edges(graph.truth.edges, answer.edges, graph.n_nodes).f1
+                          for graph, answer in zip(instance, answers)]))  # fmt: skip
 
 
-def average(instance: Instance, answers: Sequence[Reconstruction]) -> dict[str, Any]:
-    """Score one answer for each graph and average over the graphs where a metric is defined.
-
-    ``claimed`` is a sum; ``frobenius_undefined`` counts the graphs without true edges that the error leaves out.
-    """
-    if len(answers) != len(instance):
-        raise LograbError(f"the instance has {len(instance)} graphs, the answer {len(answers)}")
-    scores = [evaluate(graph, answer) for graph, answer in zip(instance, answers)]
-    means: dict[str, Any] = _mean(scores) | {"claimed": sum(s["claimed"] for s in scores)}
-    means["frobenius_undefined"] = sum(s["frobenius_error"] is None for s in scores)
-    if len(scores) > 1:  # graphs differ more than the pairs inside one: draw graphs
-        f1 = np.array([s["f1"]["global"] for s in scores])
-        drawn = np.random.default_rng(0).integers(len(f1), size=(2000, len(f1)))
-        means["f1_interval"] = list(bootstrap_interval(f1[drawn].mean(axis=1)))
-    return means
+def _shared(instance: Instance) -> tuple[int, Bools]:
+    """Count the pairs that share a patch, and tell which true edges are among them."""
+    seen = instance.observations
+    n_pairs, _ = shared_pairs(instance.n_nodes, seen.nodes, seen.ptr, np.empty((0, 2), np.int64))
+    return n_pairs, instance.co_observed
 
 
 def _mean(scores: list[Any]) -> Any:
@@ -203,15 +310,3 @@ def _mean(scores: list[Any]) -> Any:
     if not present:
         return None
     return np.mean(present, axis=0).tolist()
-
-
-def compare(instance: Instance, names: Iterable[str] | None = None, seed: int = 0) -> list[dict[str, Any]]:
-    """Run attacks and score them side by side, between one floor and one ceiling.
-
-    By default all that need no optional dependency and take graphs of any size.
-    """
-    usual = [name for name, attack in ATTACKS.items() if attack.extra is None and not attack.small_only]
-    wanted = usual if names is None else list(names)
-    rows = {name: score(instance, name, seed) for name in wanted}
-    between = bounds(instance, seed, rows)
-    return [{"method": n, "trivial": ATTACKS[n].trivial, **rows[n], **between} for n in wanted]

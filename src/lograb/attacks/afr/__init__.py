@@ -1,17 +1,15 @@
 """AFR, Adaptive Fidelity-driven Reconstruction (§5, Algorithm 2), one file per stage.
 
 ``kernel``     1a  heat kernel of each patch, thresholded to a local graph
-``fidelity``   1b  gap-to-truncation ratio, entropy, score; core patches
+``core``       1b  gap-to-truncation ratio, entropy, score; core patches
 ``islands``    2a  priority queue, adaptive eligibility, merging
 ``trials``         what comes of pairs of islands, many at once
-``ransac``     2b  robust Procrustes
-``hypotheses``     which of its samples wins, without decomposing all
 ``bundle``     3a  joint adjustment of the frames of an island
-``voting``     3b  links between islands
+``cross_votes`` 3b  links between islands
 ``afr``            the stages in order, and the output filter
 """
 
-from lograb.attacks.afr.afr import afr
+from lograb.attacks.afr.afr import Afr, afr
 from lograb.attacks.afr.settings import AfrSettings
 
-__all__ = ["AfrSettings", "afr"]
+__all__ = ["Afr", "AfrSettings", "afr"]

@@ -21,14 +21,31 @@ from lograb.attacks.afr.islands import Assembler, Assembly
 from lograb.attacks.afr.kernel import LocalGraphs, group_means, local_graphs, pair_margins
 from lograb.attacks.afr.settings import AfrSettings
 from lograb.attacks.alignment.overlaps import padded_coordinates
+from lograb.attacks.attack import SPECTRAL, Attack
 from lograb.attacks.thresholds import among_best
 from lograb.errors import LograbError
 from lograb.pairs import too_large, unpair
+from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.theory.inliers import survivable_inliers
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = AfrSettings()
+
+
+class Afr(AfrSettings, Attack):
+    """The paper's attack; its parameters are those of `AfrSettings`."""
+
+    name = "afr"
+    uses = SPECTRAL
+    scenario = "the paper's attack: trusts patches by fidelity, stitches them into islands, adjusts, cross-votes"
+    cost = "pairs in patches, and stitches tried"
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Rebuild the graph by AFR."""
+        return afr(seen, rng, self)
 
 
 def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DEFAULTS) -> Reconstruction:

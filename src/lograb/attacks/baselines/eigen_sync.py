@@ -18,14 +18,21 @@ from pydantic import Field
 
 from lograb.attacks.alignment.overlaps import padded_coordinates
 from lograb.attacks.alignment.synchronisation import SynchronisationSettings, synchronise_patches
+from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.nearest import join_neighbours
 from lograb.errors import LograbError
+from lograb.progress import Progress, ignore
 from lograb.ragged import owners, ranges
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 
-class EigenSyncSettings(SynchronisationSettings):
-    """Choices of Eigen-sync; the defaults are the paper's where it names one."""
+class EigenSync(SynchronisationSettings, Attack):
+    """Eigenvector synchronisation of all patches; the defaults are the paper's where it names one."""
+
+    name = "eigen-sync"
+    uses = ("members", "eigenvectors")
+    scenario = "turns all patches into one frame by eigenvectors, joins nearest neighbours"
+    cost = "pairs of patches"
 
     features: Literal["embedding", "heat-kernel", "centred"] = "embedding"
     """What is aligned and compared: the embedding as published, U exp(-tΛ/2) (needs the eigenvalues), or
@@ -41,12 +48,18 @@ class EigenSyncSettings(SynchronisationSettings):
     mutual: bool = False
     """Claim a pair if both nodes choose each other; otherwise one choice is enough."""
 
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Claim the nearest neighbours after synchronisation."""
+        return eigen_sync(seen, rng, self)
 
-DEFAULT = EigenSyncSettings()
+
+DEFAULT = EigenSync()
 
 
 def eigen_sync(
-    seen: Observations, rng: np.random.Generator, settings: EigenSyncSettings = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: EigenSync = DEFAULT
 ) -> Reconstruction:
     """Claim the nearest neighbours after eigenvector synchronisation of all patches.
 
@@ -59,7 +72,7 @@ def eigen_sync(
 
 
 def align(
-    seen: Observations, rng: np.random.Generator, settings: EigenSyncSettings = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: EigenSync = DEFAULT
 ) -> tuple[Floats, Ints, dict[str, Any]]:
     """Bring all patches of a component into one frame (Stages 1 and 2).
 
@@ -75,7 +88,7 @@ def align(
     return rows, graph.component, diagnostics
 
 
-def _coordinates(seen: Observations, settings: EigenSyncSettings) -> tuple[Floats, Ints]:
+def _coordinates(seen: Observations, settings: EigenSync) -> tuple[Floats, Ints]:
     """Lay out the chosen features, shape (n_entries, dim), and count the columns each patch has."""
     vectors = seen.vectors
     if settings.features == "heat-kernel":

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from lograb.attacks.attack import Attack
+from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.types import Observations, Reconstruction
 
 
-def guess(seen: Observations, rng: np.random.Generator, settings: object = None) -> Reconstruction:
+class Random(Attack):
+    """Guess one companion for every node."""
+
+    name = "random"
+    uses = ("members",)
+    scenario = "guesses for every node one companion from a patch that contains it"
+    cost = "members"
+    trivial = True
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Guess."""
+        return guess(seen, rng)
+
+
+def guess(seen: Observations, rng: np.random.Generator) -> Reconstruction:
     """Claim one random companion for every observed node.
 
     The companion is drawn from a random patch that contains the node, so every claim is a pair

@@ -24,19 +24,22 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from lograb.attacks.attack import SPECTRAL, Attack
 from lograb.attacks.thresholds import ThresholdName, among_best, margins
 from lograb.errors import LograbError
 from lograb.pairs import members_of, pair_keys, patches_by_size, spectra_of, too_large, unpair
+from lograb.parallel import one_blas_thread
+from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.theory import certified_edges
 from lograb.theory.exactness import complete_adjacency
 from lograb.types import Bools, Floats, Observations, Reconstruction
 
 
-class HeatKernelSettings(BaseModel):
-    """Settings of the heat-kernel attack.
+class HeatKernel(Attack):
+    """Invert each patch by itself with a thresholded heat kernel.
 
     Attributes
     ----------
@@ -46,19 +49,28 @@ class HeatKernelSettings(BaseModel):
     max_size : larger patches are left out, because their pairs would fill the memory; the answer says how many.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    name = "heat-kernel"
+    uses = SPECTRAL
+    scenario = "inverts each patch by itself with a thresholded heat kernel, without alignment"
+    cost = "pairs in patches"
 
     t: float = Field(default=0.8, gt=0)
     threshold: Literal["half-edge", "otsu", "certified"] = "half-edge"
     top_k: int | None = Field(default=5, ge=1)
     max_size: int = Field(default=2000, ge=2)
 
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Claim the pairs whose entries are large for an edge."""
+        return heat_kernel(seen, rng, self)
 
-DEFAULTS = HeatKernelSettings()
+
+DEFAULTS = HeatKernel()
 
 
 def heat_kernel(
-    seen: Observations, rng: np.random.Generator, settings: HeatKernelSettings = DEFAULTS
+    seen: Observations, rng: np.random.Generator, settings: HeatKernel = DEFAULTS
 ) -> Reconstruction:
     """Claim the pairs whose entries are large for an edge."""
     if seen.values is None:
@@ -70,7 +82,8 @@ def heat_kernel(
     certified = 0
     for which, q in patches_by_size(seen, settings.max_size):
         vectors, values = spectra_of(seen, which, q)
-        kernel = (vectors * np.exp(-settings.t * values)[:, None, :]) @ vectors.swapaxes(1, 2)
+        with one_blas_thread():  # so that the last bits do not depend on the number of cores
+            kernel = (vectors * np.exp(-settings.t * values)[:, None, :]) @ vectors.swapaxes(1, 2)
         ratio = margins(kernel, vectors, values, settings.t, rule)
         pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
         verdict = np.zeros(pairs.shape, dtype=np.int8)

@@ -25,13 +25,20 @@ from scipy.sparse.linalg import lsqr
 
 from lograb.attacks.alignment.overlaps import Overlaps, padded_coordinates
 from lograb.attacks.alignment.synchronisation import RoundingName, SynchronisationSettings, synchronise_patches
+from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.nearest import join_neighbours
 from lograb.parallel import ordered_map
+from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 
-class Local2GlobalSettings(SynchronisationSettings):
-    """Choices of Local2Global."""
+class Local2Global(SynchronisationSettings, Attack):
+    """Weighted synchronisation of rotations and shifts."""
+
+    name = "local2global"
+    uses = ("members", "eigenvectors")
+    scenario = "weighted synchronisation of rotations and shifts, joins nearest neighbours"
+    cost = "pairs of patches"
 
     min_overlap: int = Field(default=3, ge=2)
     """Shared nodes that a pair needs: after centring, n nodes leave n - 1 directions."""
@@ -40,12 +47,18 @@ class Local2GlobalSettings(SynchronisationSettings):
     translate: bool = True
     """Synchronise shifts as well."""
 
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Claim the nearest neighbours in the centroid embedding."""
+        return local2global(seen, rng, self)
 
-DEFAULT = Local2GlobalSettings()
+
+DEFAULT = Local2Global()
 
 
 def local2global(
-    seen: Observations, rng: np.random.Generator, settings: Local2GlobalSettings = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: Local2Global = DEFAULT
 ) -> Reconstruction:
     """Claim the nearest neighbours in the centroid embedding of synchronised patches.
 
@@ -57,7 +70,7 @@ def local2global(
 
 
 def align(
-    seen: Observations, rng: np.random.Generator, settings: Local2GlobalSettings = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: Local2Global = DEFAULT
 ) -> tuple[Floats, Ints, dict[str, Any]]:
     """Rotate and shift all patches of a component into one frame.
 

@@ -19,8 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.alignment.overlaps import membership_matrix
+from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.centres import possible_centres
 from lograb.pairs import unpair
+from lograb.progress import Progress, ignore
 from lograb.ragged import owners, ranges
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
@@ -30,7 +32,23 @@ MAX_SIZE = 2000
 MAX_CANDIDATES = 4
 
 
-def membership(seen: Observations, rng: np.random.Generator, settings: object = None) -> Reconstruction:
+class Membership(Attack):
+    """Ignore the embeddings and read who sits in whose patch."""
+
+    name = "membership"
+    uses = ("members", "centres")
+    scenario = "ignores the embeddings and reads who sits in whose patch"
+    cost = "members, or their pairs"
+    trivial = True
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Claim what patch membership alone reveals."""
+        return membership(seen, rng)
+
+
+def membership(seen: Observations, rng: np.random.Generator) -> Reconstruction:
     """Claim the edges that patch membership alone reveals.
 
     In balls of radius 1 a pair is an edge if one of the two is the centre: certain where the centre is

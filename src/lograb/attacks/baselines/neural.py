@@ -29,11 +29,13 @@ from lograb.attacks.afr.core import fidelity
 from lograb.attacks.afr.kernel import local_graphs
 from lograb.attacks.afr.settings import AfrSettings
 from lograb.attacks.alignment.overlaps import membership_matrix, padded_coordinates
+from lograb.attacks.attack import SPECTRAL, Attack
 from lograb.attacks.baselines.eigenmaps import eigenmaps
 from lograb.attacks.baselines.nearest import nearest
 from lograb.attacks.thresholds import among_best
 from lograb.errors import LograbError, MissingExtraError
 from lograb.pairs import sharing, unpair
+from lograb.progress import Progress, ignore
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Floats, Ints, Matrix, Observations, Reconstruction
 
@@ -73,19 +75,55 @@ class EigenmapSettings(NeuralSettings):
     coordinates: int = Field(default=32, ge=1)
 
 
-def gae(seen: Observations, rng: np.random.Generator, settings: NeuralSettings) -> Reconstruction:
+class Gae(NeuralSettings, Attack):
     """Rebuild the graph with a graph autoencoder."""
-    return _attack("gae", seen, rng, settings)
+
+    name = "gae"
+    uses = SPECTRAL
+    scenario = "trains a graph autoencoder on a guessed graph, joins the nodes it embeds closest"
+    cost = "edges of the guess, and pairs of nodes"
+    optional = ("features",)
+    extra = "gnn"
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Train and join."""
+        return _attack("gae", seen, rng, self)
 
 
-def vgae(seen: Observations, rng: np.random.Generator, settings: NeuralSettings) -> Reconstruction:
+class Vgae(NeuralSettings, Attack):
     """Rebuild the graph with a variational graph autoencoder."""
-    return _attack("vgae", seen, rng, settings)
+
+    name = "vgae"
+    uses = SPECTRAL
+    scenario = "the same with a variational autoencoder"
+    cost = "edges of the guess, and pairs of nodes"
+    optional = ("features",)
+    extra = "gnn"
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Train and join."""
+        return _attack("vgae", seen, rng, self)
 
 
-def gcn_le(seen: Observations, rng: np.random.Generator, settings: EigenmapSettings) -> Reconstruction:
+class GcnLe(EigenmapSettings, Attack):
     """Rebuild the graph from Laplacian eigenmaps that a graph convolutional network propagates."""
-    return _attack("gcn-le", seen, rng, settings)
+
+    name = "gcn-le"
+    uses = SPECTRAL
+    scenario = "the same with Laplacian eigenmaps of the guess as inputs"
+    cost = "edges of the guess, and pairs of nodes"
+    optional = ("features",)
+    extra = "gnn"
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Train and join."""
+        return _attack("gcn-le", seen, rng, self)
 
 
 def _attack(name: str, seen: Observations, rng: np.random.Generator, settings: NeuralSettings) -> Reconstruction:

@@ -32,21 +32,26 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from lograb.attacks.alignment.overlaps import locate_overlaps, padded_coordinates
 from lograb.attacks.alignment.partners import choose_pairs, number_components
+from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.nearest import MetricName, join_neighbours
 from lograb.parallel import ordered_map
+from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 MAX_REFLECTED = 5
 
 
-class PointNetLKSettings(BaseModel):
-    """Choices of the registration; iterations and step follow the original."""
+class PointNetLK(Attack):
+    """Registration of patches as rigid point clouds; iterations and step follow the original."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    name = "pointnetlk"
+    uses = ("members", "eigenvectors")
+    scenario = "registers patches as rigid point clouds without correspondence"
+    cost = "pairs of patches in a forest"
 
     dim: int = Field(default=3, ge=1, le=16)
     """Dimensions of the point clouds."""
@@ -74,18 +79,24 @@ class PointNetLKSettings(BaseModel):
     """How nodes are compared; cosines are not invariant under shifts."""
 
     @model_validator(mode="after")
-    def _few_reflections(self) -> PointNetLKSettings:
+    def _few_reflections(self) -> PointNetLK:
         if self.reflections and self.dim > MAX_REFLECTED:
             raise ValueError(f"reflections need 2 ** dim starts: dim must be at most {MAX_REFLECTED}, "
                              f"got {self.dim}; lower dim or set reflections=false")  # fmt: skip
         return self
 
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Claim the nearest neighbours after registering patch after patch."""
+        return pointnetlk(seen, rng, self)
 
-DEFAULT = PointNetLKSettings()
+
+DEFAULT = PointNetLK()
 
 
 def pointnetlk(
-    seen: Observations, rng: np.random.Generator, settings: PointNetLKSettings = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: PointNetLK = DEFAULT
 ) -> Reconstruction:
     """Claim the nearest neighbours after registering patch after patch.
 
@@ -96,7 +107,7 @@ def pointnetlk(
 
 
 def align(
-    seen: Observations, rng: np.random.Generator, settings: PointNetLKSettings = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: PointNetLK = DEFAULT
 ) -> tuple[Floats, Ints, dict[str, Any]]:
     """Register all patches of a component onto its largest one.
 
@@ -223,7 +234,7 @@ def move(motions: Floats, points: Floats) -> Floats:
 
 
 def register(
-    template: Floats, source: Floats, sizes: tuple[Ints, Ints], network: Network, settings: PointNetLKSettings
+    template: Floats, source: Floats, sizes: tuple[Ints, Ints], network: Network, settings: PointNetLK
 ) -> tuple[Floats, Floats, Floats]:
     """Register stacks of clouds: find motions that carry source onto template.
 
@@ -266,7 +277,7 @@ def _centres(clouds: Floats, sizes: Ints) -> Floats:
 
 def _iterate(
     start: Floats, source: Floats, target: Floats, inverse: Floats, basis: Floats, network: Network,
-    settings: PointNetLKSettings,
+    settings: PointNetLK,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Run Lucas-Kanade from one start; return the motions with the least residual on the way."""
     motions = np.tile(start, (len(source), 1, 1))
@@ -288,7 +299,7 @@ def _iterate(
 
 
 def _register_all(
-    seen: Observations, points: Floats, parent: Ints, child: Ints, network: Network, settings: PointNetLKSettings
+    seen: Observations, points: Floats, parent: Ints, child: Ints, network: Network, settings: PointNetLK
 ) -> tuple[Floats, Floats, Floats]:
     """Register every child onto its parent, clouds of similar size at a time."""
     motions = np.zeros((len(parent), settings.dim + 1, settings.dim + 1))

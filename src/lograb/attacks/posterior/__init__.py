@@ -8,10 +8,10 @@ with eigenvalues is lost; ``fusion`` all evidence on all pairs, iterated; ``chec
 published eigenvalues (``graphs``), mended (``mending``) and weighed (``exchanges``); ``rounds`` judging and
 checking in turn; ``paths`` what balls say about paths of two edges; ``families`` patches checked together; ``cut``
 the threshold; ``posterior`` puts them together.
-The mathematics is in docs/posterior.md.
+The mathematics is in docs/methods/posterior-derivations.md.
 """
 
-from lograb.attacks.posterior.posterior import posterior
+from lograb.attacks.posterior.posterior import Posterior, posterior
 from lograb.attacks.posterior.settings import PosteriorSettings
 
-__all__ = ["PosteriorSettings", "posterior"]
+__all__ = ["Posterior", "PosteriorSettings", "posterior"]

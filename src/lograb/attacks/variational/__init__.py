@@ -5,6 +5,6 @@ The files in the order of the work of one step: `ascent` draws candidate graphs,
 """
 
 from lograb.attacks.variational.settings import VariationalSettings
-from lograb.attacks.variational.variational import variational
+from lograb.attacks.variational.variational import Variational, variational
 
-__all__ = ["VariationalSettings", "variational"]
+__all__ = ["Variational", "VariationalSettings", "variational"]

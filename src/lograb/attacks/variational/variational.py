@@ -15,18 +15,37 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from lograb.attacks.attack import Attack
 from lograb.attacks.variational.ascent import Ascent, Problem, ascend
 from lograb.attacks.variational.likelihood import Target, block_lengths
 from lograb.attacks.variational.settings import VariationalSettings
 from lograb.attacks.variational.sinkhorn import squared_distances
 from lograb.errors import LograbError
 from lograb.pairs import mean_by_key, members_of, patches_by_size, unpair
+from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = VariationalSettings()
 # Published eigenvalues closer than this are one repeated eigenvalue.
 REPEATED = 1e-7
 MAX_PRIOR = 0.5
+
+
+class Variational(VariationalSettings, Attack):
+    """The procedure behind Proposition 1; its parameters are those of `VariationalSettings`."""
+
+    name = "variational"
+    uses = ("members", "eigenvectors")
+    scenario = "the procedure behind Proposition 1, for small graphs: a mean field under a Sinkhorn likelihood"
+    cost = "steps, and cubes of patch sizes"
+    optional = ("eigenvalues",)
+    small_only = True
+
+    def reconstruct(
+        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
+    ) -> Reconstruction:
+        """Claim the pairs to which the mean field gives at least one half."""
+        return variational(seen, rng, self)
 
 
 def variational(
