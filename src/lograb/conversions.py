@@ -20,16 +20,19 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
 from lograb.conventions import LOOSE, MAKE_SYMMETRIC, Block, is_orthonormal
-from lograb.errors import LograbError, unknown_name
+from lograb.errors import LograbError, unknown_name, warn
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 MAX_SOLVED = 4000
 """Members of the largest patch whose degrees are solved for: the time grows with the cube."""
 NULL = 1e-11
 """Eigenvalues of the normal equations below this, relative to the largest, count as 0."""
 REFINEMENTS = 3
+WITNESSES = 3
+"""Columns that must agree on how the two sides of a bipartite component are balanced."""
 SAME = 1e-9
 """Entries closer than this, in columns of length 1, are equal."""
 
@@ -40,7 +43,11 @@ def convert(blocks: list[Block], laplacian: str) -> list[Block]:
         raise unknown_name("laplacian", laplacian, LAPLACIANS)
     if laplacian != "random-walk" and any(block.degrees is not None for block in blocks):
         raise LograbError(f"degrees are for laplacian='random-walk', not '{laplacian}': leave them out")
-    return [LAPLACIANS[laplacian](block) for block in blocks]
+    converted = [LAPLACIANS[laplacian](block) for block in blocks]
+    added = sum(new.vectors.shape[1] > old.vectors.shape[1] for new, old in zip(converted, blocks))
+    if added:
+        warn(f"the constant first column was missing in {added} of {len(blocks)} patches and was put back")
+    return converted
 
 
 def _from_symmetric(block: Block) -> Block:
@@ -75,7 +82,11 @@ def _from_random_walk(block: Block) -> Block:
         vectors = np.column_stack([np.ones(len(vectors)), vectors])
         values = None if values is None else np.append(0.0, values)
     degrees = block.degrees if block.degrees is not None else _find_degrees(block.label, vectors, own)
-    return replace(block, vectors=_weighted(vectors, degrees), values=values, degrees=None)
+    frame = _weighted(vectors, degrees)
+    if own < frame.shape[1] < len(frame) and _blocks(frame).any():
+        raise LograbError(f"{block.label}: it is not connected, and its first column is missing, which can be put "
+                          "back in connected patches only: keep it (drop_first=False for sklearn)")  # fmt: skip
+    return replace(block, vectors=frame, values=values, degrees=None)
 
 
 def _weighted(vectors: Floats, degrees: Floats) -> Floats:
@@ -88,7 +99,7 @@ def _has_constant(block: Block) -> bool:
         return bool(block.values[0] < LOOSE)
     ones = np.ones(len(block.vectors))
     fitted = block.vectors @ np.linalg.lstsq(block.vectors, ones)[0]
-    return float(((ones - fitted) ** 2).mean()) < 1e-3
+    return float(((ones - fitted) ** 2).mean()) < (SAME if block.degrees is None else 1e-3)
 
 
 def _find_degrees(label: str, vectors: Floats, own: int) -> Floats:
@@ -103,37 +114,38 @@ def _find_degrees(label: str, vectors: Floats, own: int) -> Floats:
     # through that, they are told apart without being determined: fewer columns know more.
     for left in (r - fewer for fewer in (0, 1, 2, 4, 8, 16) if r >= 2 * fewer):
         for equal in (0,) if unit else (0, left - r + own):
-            degrees = solve_degrees(vectors[:, :left], equal)
-            if degrees is None:
-                continue
-            if (degrees > 0).all() and is_orthonormal(_weighted(vectors, degrees)):
+            degrees = solve_degrees(vectors, left, equal)
+            if degrees is not None and is_orthonormal(_weighted(vectors, degrees)):
                 return degrees
-            if left == r and equal == 0:
-                raise LograbError(f"{label}: no positive degrees make the columns orthogonal, so they are not "
-                                  f"those of a random-walk Laplacian; {MAKE_SYMMETRIC}")
     raise LograbError(f"{label}: the degrees do not follow from {own} columns on {q} members, where about "
                       f"{int(np.sqrt(2 * q)) + 2} may do, if exact: pass degrees=, one array per patch")
 
 
-def solve_degrees(vectors: Floats, equal: int) -> Floats | None:
-    """Find weights d, up to a scale per component, that make all columns orthogonal: Σ_i d_i v_ia v_ib = 0, a ≠ b.
+def solve_degrees(vectors: Floats, left: int, equal: int = 0) -> Floats | None:
+    """Find weights d, up to a scale per component, that make columns orthogonal: Σ_i d_i v_ia v_ib = 0, a ≠ b.
 
-    Members with equal rows have the same neighbours, up to each other, and so equal degrees: they count as one.
+    Members with equal rows in enough columns have the same neighbours, up to each other, and so equal degrees: they
+    count as one.
 
     Parameters
     ----------
     vectors : float64 array, shape (q, r)
+    left : int
+        How many columns to use, from the first one on.
     equal : int
-        The last so many columns are taken to have equal lengths too: Σ_i d_i v_ia² is the same for all of them.
+        The last so many of them are taken to have equal lengths too: Σ_i d_i v_ia² is the same for all.
 
     Returns
     -------
     float64 array, shape (q,), or None
-        None where the equations leave more than a scale per component open.
+        None where the equations leave more than a scale per component open, or nothing positive.
     """
-    unit = vectors / np.linalg.norm(vectors, axis=0)
+    used = vectors[:, :left]
+    unit = used / np.linalg.norm(used, axis=0)
+    if (np.abs(unit).max(axis=1) < SAME).any():
+        return None
     first, twin, counts = _distinct_rows(unit)
-    rows = (vectors if equal else unit)[first]
+    rows = (used if equal else unit)[first]
     squares = rows**2
     centred = squares[:, squares.shape[1] - equal :]
     centred = centred - centred.mean(axis=1, keepdims=True) if equal else centred
@@ -143,7 +155,7 @@ def solve_degrees(vectors: Floats, equal: int) -> Floats | None:
     empty = values <= NULL * max(values[-1], 0.0)
     null, rest = basis[:, empty], basis[:, ~empty]
     projector = null @ null.T
-    n_parts, _ = connected_components(np.abs(projector) > 1e-9, directed=False)
+    n_parts, part = connected_components(np.abs(projector) > 1e-9, directed=False)
     if n_parts != null.shape[1]:
         return None
     total = projector.sum(axis=1)
@@ -152,7 +164,50 @@ def solve_degrees(vectors: Floats, equal: int) -> Floats | None:
         np.fill_diagonal(gram, 0.0)
         misfit = np.einsum("ia,ia->i", rows @ gram, rows) + centred @ (centred.T @ total)
         total = total - rest @ ((rest.T @ misfit) / values[~empty])
-    return np.asarray((total / counts)[twin])
+    balanced = _balance(total, rows**2, part) if (total > 0).all() else None
+    if balanced is None:
+        return None
+    degrees = np.asarray((balanced / counts)[twin])
+    return degrees if _are_twins(counts[twin] > 1, _weighted(vectors, degrees)) else None
+
+
+def _are_twins(merged: Bools, frame: Floats) -> bool:
+    """Whether members with equal rows may count as one: enough columns would have told strangers apart.
+
+    In a block of two degrees are equal; in others there must be as many pairs of columns as unknown degrees.
+    """
+    block = _blocks(frame)
+    for one in np.unique(block[merged]):
+        inside = frame[block == one]
+        rank = int(np.linalg.matrix_rank(inside, tol=1e-6))
+        if len(inside) > 2 and rank * (rank - 1) // 2 < len(inside) - 1:
+            return False
+    return True
+
+
+def _blocks(frame: Floats) -> Ints:
+    """Number the blocks, of a component each, into which the projector onto orthonormal columns falls."""
+    return np.asarray(connected_components(np.abs(frame @ frame.T) > 1e-6, directed=False)[1], dtype=np.int64)
+
+
+def _balance(total: Floats, squares: Floats, part: Ints) -> Floats | None:
+    """Scale the parts that the equations leave apart.
+
+    Components are apart, and their scales do not matter: each column has its own. The two sides of a bipartite
+    component are apart too; there each column that lies on both has half of its length on either. One such column
+    gives the scale, and at least `WITNESSES` must agree.
+    """
+    for square in squares.T:
+        mass = np.bincount(part, total * square)
+        sides = np.flatnonzero(mass > LOOSE * mass.max())
+        if len(sides) == 2:
+            total = total * np.where(part == sides[1], mass[sides[0]] / mass[sides[1]], 1.0)
+    masses = np.stack([np.bincount(part, total * square) for square in squares.T])
+    highest = masses.max(axis=1, keepdims=True)
+    there = masses > LOOSE * highest
+    even = ~there | (masses > (1 - LOOSE) * highest)
+    shared = there[there.sum(axis=1) > 1].sum(axis=0)
+    return total if even.all() and (shared[shared > 0] >= WITNESSES).all() else None
 
 
 def _distinct_rows(rows: Floats) -> tuple[Ints, Ints, Ints]:

@@ -20,8 +20,8 @@ from lograb.types import Graph, Observations, Patches
 def packed(observations: Observations, truth: Graph | None, name: str) -> tuple[Manifest, dict[str, Array]]:
     """Lay out observations as they are; see `lograb.instance.Instance.from_observations`."""
     if not isinstance(observations, Observations) or not isinstance(truth, Graph | None):
-        raise LograbError("an instance is made of Observations (Observations.from_arrays makes them) and a Graph as "
-                          "truth (load_graph reads one)")  # fmt: skip
+        raise LograbError("an instance is made of Observations (Observations.from_arrays makes them) and a Graph "
+                          "as truth (load_graph reads one)")  # fmt: skip
     seen = observations if truth is None else _numbered_as(observations, truth)
     features = seen.features if truth is None else truth.features
     edges = None if truth is None else induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), truth)
