@@ -274,8 +274,8 @@ def _plan(
         if name not in InstanceSpec.model_fields:
             raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
     spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
-    if spec.seed is None:
-        raise LograbError("generating an instance needs a seed")
+    if spec.seed is None or spec.sigma is None:
+        raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1
     if total > 1 and cut_by is not None:
         raise LograbError("the strategy 'custom' cuts one graph: choose it with graph=I (--graph I)")

@@ -105,6 +105,25 @@ def generate(
 
 
 @app.command()
+def pack(
+    source: Annotated[Path, typer.Argument(help="Your embeddings: an .npz file or a folder of .npz, .npy, .csv.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the instance.")],
+    truth: Annotated[str | None, typer.Option(help="The graph behind them, a name or file, to score by.")] = None,
+    laplacian: Annotated[str, typer.Option(help="symmetric, random-walk, similarity, unnormalised")] = "symmetric",
+    strategy: Annotated[str, typer.Option(help="How patches were cut, as far as is known.")] = "custom",
+    d: Annotated[int, typer.Option("-d", help="Radius of a patch, if it was grown from its centre.")] = 0,
+    sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise, if announced.")] = None,
+    gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
+    json: options.Json = False,
+) -> None:
+    """Turn embeddings that were made elsewhere into an instance, one file."""
+    from lograb.cli.pack import pack_embeddings
+
+    protocol = {"strategy": strategy, "d": d, "sigma": sigma, "gauge": gauge}
+    pack_embeddings(source, output, truth, laplacian, protocol, json=json)
+
+
+@app.command()
 def info(file: options.File, json: options.Json = False) -> None:
     """Describe an instance."""
     from lograb.cli.instances import show_info

@@ -68,7 +68,7 @@ def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
         "patch_sizes": f"{sizes['min']} .. {sizes['max']}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
         "complete_share": f"{round(summary['complete_share'] * summary['n_patches']):,} of "
                           f"{summary['n_patches']:,} patches show their whole spectrum",
-        "seed": str(summary["seed"]),
+        "seed": None if summary["seed"] is None else str(summary["seed"]),
         "notices": "; ".join(summary["notices"]),
     }  # fmt: skip
     rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, "") and key != "sha256"]
