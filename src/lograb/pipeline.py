@@ -22,24 +22,27 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
 from lograb.attacks import ATTACKS, as_attack, label_of
 from lograb.consistency import check_graph
-from lograb.errors import LograbError
-from lograb.fragment import NodeLists, fragment
+from lograb.errors import LograbError, Notify, unknown_name, warn
+from lograb.fragment import fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
 from lograb.instance import Instance
-from lograb.patches import read_node_lists
+from lograb.patches import Bring, Given, bring, choose
 from lograb.progress import Progress, ignore
 from lograb.report import Comparison, Method
 from lograb.score import Score
 from lograb.spec import GaugeName, InstanceSpec, StrategyName
 from lograb.tasks import attack as attack
 from lograb.tasks import evaluate as evaluate
-from lograb.types import Graph
+from lograb.types import Graph, Patches
+
+INPUTS = ("graph", "patches", "patches_by", "header", "progress")
+"""What `generate` takes beside the fields of `InstanceSpec`."""
 
 
 def generate(
     source: Any,
     *,
-    strategy: StrategyName = "d-hop",
+    strategy: StrategyName | None = None,
     d: int = 1,
     p: float = 1.0,
     k: int = 32,
@@ -50,7 +53,8 @@ def generate(
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
     graph: int | None = None,
-    patches: NodeLists | str | Path | None = None,
+    patches: Given | None = None,
+    patches_by: str | None = None,
     header: bool | None = None,
     progress: Progress | None = None,
     **unknown: Any,
@@ -59,8 +63,9 @@ def generate(
 
     Parameters
     ----------
-    source : catalog name, path, Graph, networkx graph, scipy sparse matrix or PyG Data
-    strategy : how patches are cut: d-hop, cluster, random, custom, or global for the whole graph at once
+    source : catalog name, path, Graph, networkx graph, scipy sparse matrix, PyG Data, or a list of such objects
+    strategy : how patches are cut: d-hop, cluster, random, custom, or global for the whole graph at once; by
+        default d-hop, or custom where patches are brought
     d : radius of a patch; for clusters the radius of the halo
     p : fraction of the nodes (custom: of the patches) that is observed
     k : eigenvectors kept per patch
@@ -71,9 +76,13 @@ def generate(
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
     graph : which graph of a dataset that holds many; all of them by default
-    patches : for custom: node lists, or a file of them
+    patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be
+        a table node,group. Groups give the patches their names
+    patches_by : for custom: an attribute of the nodes, one patch for each of its values; "label" cuts by class
     header : for an edge list: whether its first line is a header; None to find out
     progress : called with the stage, how much of it is done and how much there is
+
+    What was changed in the data on the way is told in warnings of the class `LograbNotice`.
 
     Examples
     --------
@@ -84,7 +93,8 @@ def generate(
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
                   "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
-    manifest, pieces = _plan(source, graph, patches, header, progress, parameters | unknown)
+    cut_by = bring(patches, patches_by)
+    manifest, pieces = _plan(source, graph, cut_by, header, progress, None, parameters | unknown)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 
@@ -95,15 +105,16 @@ def generate_file(
     *,
     truth: bool = True,
     graph: int | None = None,
-    patches: NodeLists | str | Path | None = None,
+    patches: Given | None = None,
+    patches_by: str | None = None,
     header: bool | None = None,
     progress: Progress | None = None,
-    notify: Callable[[str], None] | None = None,
+    notify: Notify | None = None,
     **parameters: Any,
 ) -> str:
     """Like `generate`, but straight into a file, one graph in memory at a time.
 
-    `notify` is called with each notice of the reader; an archive without truth does not keep them.
+    `notify` is called with each notice; without it they are warnings. An archive without truth does not keep them.
     Returns the SHA-256 of the file. With ``truth=False`` whatever would answer Task 1 is left out.
     """
     for name, given in (("source", source), ("patches", patches)):
@@ -111,10 +122,8 @@ def generate_file(
         if file is not None and file.is_file() and file.resolve() == Path(path).resolve():
             raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
     with archive.Writer(path, truth=truth) as writer:  # first, so that a bad path fails before work starts
-        manifest, pieces = _plan(source, graph, patches, header, progress, parameters)
-        if notify is not None:
-            for text in manifest.notices:
-                notify(text)
+        cut_by = bring(patches, patches_by)
+        manifest, pieces = _plan(source, graph, cut_by, header, progress, notify, parameters)
         for tables in pieces:
             writer.append(tables)
         if progress is not None:
@@ -254,41 +263,46 @@ def _choose(attacks: Sequence[Any] | None) -> dict[str, Any]:
 def _plan(
     source: Any,
     graph: int | None,
-    patches: NodeLists | str | Path | None,
+    cut_by: Bring | None,
     header: bool | None,
     progress: Progress | None,
+    notify: Notify | None,
     parameters: dict[str, Any],
 ) -> tuple[Manifest, Iterator[dict[str, Array]]]:
     """Check everything that can be checked before work starts; then make the tables lazily."""
-    spec = InstanceSpec.of(**parameters)
-    if spec.seed is None:
-        raise LograbError("generating an instance needs a seed")
-    lists = read_node_lists(patches) if isinstance(patches, str | Path) else patches
-    lists = None if lists is None else [list(item) for item in lists]
+    for name in parameters:
+        if name not in InstanceSpec.model_fields:
+            raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
+    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
+    if spec.seed is None or spec.sigma is None:
+        raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1
-    if total > 1 and lists is not None:
+    if total > 1 and cut_by is not None:
         raise LograbError("the strategy 'custom' cuts one graph: choose it with graph=I (--graph I)")
     if total > 1:
-        graphs = load_graphs(source, progress=progress)
+        graphs = load_graphs(source, progress=progress, notify=notify)
     else:
-        graphs = iter([load_graph(source, graph=graph, header=header, progress=progress)])
+        graphs = iter([load_graph(source, graph=graph, header=header, progress=progress, notify=notify)])
     first = next(graphs)
+    brought, notices = cut_by(first) if cut_by is not None else (None, ())
+    for text in notices:
+        (notify or warn)(text)
     manifest = Manifest(
         name=first.origin.source if total > 1 else first.name,
         spec=spec,
         origin=first.origin,
-        notices=first.notices,
+        notices=(*first.notices, *notices),
         n_features=0 if first.features is None else first.features.shape[1],
     )
     numbered = enumerate(chain([first], graphs), start=graph or 0)
-    return manifest, _fragment_all(numbered, spec, spec.seed, lists, total, progress)
+    return manifest, _fragment_all(numbered, spec, spec.seed, brought, total, progress)
 
 
 def _fragment_all(
     numbered: Iterable[tuple[int, Graph]],
     spec: InstanceSpec,
     seed: int,
-    node_lists: NodeLists | None,
+    brought: Patches | None,
     total: int,
     progress: Progress | None,
 ) -> Iterator[dict[str, Array]]:
@@ -297,4 +311,4 @@ def _fragment_all(
         if progress is not None and total > 1:
             progress("fragmenting", done, total)
         inner = ignore if progress is None or total > 1 else progress
-        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), node_lists, inner)
+        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), brought, inner)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lograb.cli import options
-from lograb.cli.stopping import run
-from lograb.errors import ArchiveError
+from lograb.cli.stopping import clean, run
+from lograb.errors import ArchiveError, LograbNotice
 
 app = typer.Typer(
     name="lograb",
@@ -26,7 +28,26 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on stderr and exit code 2."""
-    run(app)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LograbNotice)
+        warnings.showwarning = _show_notices(warnings.showwarning)
+        run(app)
+
+
+def _show_notices(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Show each notice once, as one line; other warnings as Python shows them."""
+    told = set()
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+        if not issubclass(category, LograbNotice):
+            otherwise(message, category, *place, **rest)
+        elif str(message) not in told:
+            from lograb.cli.output import notice
+
+            told.add(str(message))
+            notice(str(message))
+
+    return show
 
 
 def _version(show: bool) -> None:
@@ -62,7 +83,7 @@ def generate(
     context: typer.Context,
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
-    strategy: options.Strategy = "d-hop",
+    strategy: options.Strategy = None,
     d: options.Radius = 1,
     p: options.Observed = 1.0,
     k: options.Kept = 32,
@@ -72,6 +93,7 @@ def generate(
     clusters: options.Clusters = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
+    patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
     header: options.Header = None,
@@ -82,6 +104,25 @@ def generate(
     from lograb.cli.instances import generate_instance
 
     generate_instance(source, output, options.parameters(context), truth=not no_truth, json=json)
+
+
+@app.command()
+def pack(
+    source: Annotated[Path, typer.Argument(help="Your embeddings: an .npz file or a folder of .npz, .npy, .csv.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
+    truth: Annotated[str | None, typer.Option(help="The graph behind them, a name or file, to score by.")] = None,
+    laplacian: Annotated[str, typer.Option(help="symmetric, random-walk, similarity, unnormalised")] = "symmetric",
+    strategy: Annotated[str, typer.Option(help="How patches were cut, as far as is known.")] = "custom",
+    d: Annotated[int, typer.Option("-d", help="Radius of a patch, if it was grown from its centre.")] = 0,
+    sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise, if announced.")] = None,
+    gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
+    json: options.Json = False,
+) -> None:
+    """Turn embeddings that were made elsewhere into an instance, one file."""
+    from lograb.cli.pack import pack_embeddings
+
+    protocol = {"strategy": strategy, "d": d, "sigma": sigma, "gauge": gauge}
+    pack_embeddings(source, output, truth, laplacian, protocol, json=json)
 
 
 @app.command()
@@ -107,7 +148,7 @@ def verify(file: options.File, json: options.Json = False) -> None:
             from lograb.cli.output import print_json
 
             print_json({"file": file.name, "ok": False, "member": error.member, "error": str(error)})
-        typer.echo(f"lograb: {error}", err=True)
+        typer.echo(clean(f"lograb: {error}"), err=True)
         raise typer.Exit(1) from None
 
 
@@ -142,7 +183,7 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="How many; of a graph each makes an instance.")] = 1,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep it: .html, .md or .tex.")] = None,
     features: options.Features = False,
-    strategy: options.Strategy = "d-hop",
+    strategy: options.Strategy = None,
     d: options.Radius = 1,
     p: options.Observed = 1.0,
     k: options.Kept = 32,
@@ -152,6 +193,7 @@ def compare(
     clusters: options.Clusters = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
+    patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
     header: options.Header = None,
     graph: options.Which = None,

@@ -14,7 +14,7 @@ Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", hel
 Features = Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
 
 # How an instance is made: options of every command that makes one.
-Strategy = Annotated[str, typer.Option(help="How to cut: d-hop, cluster, random, custom, global.")]
+Strategy = Annotated[str | None, typer.Option(help="d-hop, cluster, random, custom or global [d-hop].")]
 Radius = Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")]
 Observed = Annotated[float, typer.Option("-p", help="Fraction of nodes observed (custom: of lists).")]
 Kept = Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")]
@@ -23,12 +23,13 @@ Gauge = Annotated[str, typer.Option(help="What stays undetermined: sign, rotatio
 Seed = Annotated[int, typer.Option(help="All randomness follows from it.")]
 Clusters = Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")]
 SeedNodes = Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")]
-PatchFile = Annotated[Path | None, typer.Option(help="For custom: one node list per line, or JSON.")]
+PatchFile = Annotated[Path | None, typer.Option("--patches", help="Your patches: table node,group; lists; JSON.")]
+PatchesBy = Annotated[str | None, typer.Option(help="A node attribute to cut by, such as department.")]
 Withheld = Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")]
 Header = Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")]
 Which = Annotated[int | None, typer.Option("--graph", help="Which graph of a dataset that holds many [all].")]
-MAKING = ("strategy", "d", "p", "k", "sigma", "gauge", "seed", "clusters", "seed_nodes", "patches", "header",
-          "graph")  # fmt: skip
+MAKING = ("strategy", "d", "p", "k", "sigma", "gauge", "seed", "clusters", "seed_nodes", "patches",
+          "patches_by", "header", "graph")  # fmt: skip
 
 
 def parameters(context: typer.Context) -> dict[str, Any]:
