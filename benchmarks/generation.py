@@ -145,7 +145,7 @@ def cut_and_observe(graph: Graph, lists: list[np.ndarray]) -> None:
 
     patches = Patches.from_lists(graph.n_nodes, lists)
     rng = np.random.default_rng(0)
-    observe(patches, induced_edges(patches, graph), InstanceSpec(strategy="custom"), rng, rng)
+    observe(patches, induced_edges(patches, graph), InstanceSpec(strategy="custom"), rng, rng, rng)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import numpy as np
 
 import lograb
-from lograb.tasks import ceiling, compare, evaluate
 
 
 def largest_entries(seen: lograb.Observations, rng: np.random.Generator) -> lograb.Reconstruction:
@@ -16,12 +15,9 @@ def largest_entries(seen: lograb.Observations, rng: np.random.Generator) -> logr
             pair = int(members[a]), int(members[b])
             best[pair] = max(best.get(pair, 0.0), float(entries[a, b]))
     claimed = {pair: score for pair, score in best.items() if score > 0.15}
-    edges = np.array(list(claimed), dtype=np.int64).reshape(-1, 2)
-    return lograb.Reconstruction(seen.n_nodes, edges, np.array(list(claimed.values())), np.unique(seen.nodes))
+    return lograb.Reconstruction(seen.n_nodes, list(claimed), list(claimed.values()), np.unique(seen.nodes))
 
 
 instance = lograb.generate("citation", d=1, p=0.6, k=32, sigma=0.05)
-answer = largest_entries(instance.observations, np.random.default_rng(0))
-score = evaluate(instance, answer)["f1"]["global"]
-floor = compare(instance, ["membership"])[0]["floor"]
-print(f"F1 {score:.3f} (floor {floor:.3f}, ceiling {ceiling(instance):.3f})")
+print(lograb.evaluate(instance, lograb.attack(instance, largest_entries)))
+print(lograb.compare(instance, ["membership", largest_entries, "posterior"]).to_markdown())

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from lograb import parallel
 from lograb.parallel import ordered_map, split_map
@@ -44,3 +45,35 @@ def test_what_fails_in_a_thread_fails_outside(monkeypatch, fails):
 
 def test_results_come_in_the_order_of_the_items():
     assert list(ordered_map(lambda x: x * x, range(50), workers=3)) == [x * x for x in range(50)]
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_overlapping_holders_leave_the_blas_as_it_was():
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = blas_threads()
+        first, second = parallel.one_blas_thread(), parallel.one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # the first to come is the first to go
+        assert set(blas_threads()) == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
+
+
+def test_many_threads_leave_the_blas_as_it_was():
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = blas_threads()
+
+        def work():
+            for _ in range(20):
+                list(ordered_map(np.linalg.eigh, [np.eye(3)] * 4, workers=2))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert blas_threads() == before

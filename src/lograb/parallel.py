@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -32,10 +33,37 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+class _Hold:
+    """Who holds the BLAS to one thread: the first who comes limits it, the last who goes lets it loose.
+
+    The limit is one for all threads of the process. If each restored what it had found, those that overlap would
+    leave the limit behind.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.holders = Lock(), 0
+        self.limit: Any = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.holders:
+                self.limit = _blas().limit(limits=1)
+            self.holders += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.holders -= 1
+            if not self.holders and self.limit is not None:
+                self.limit.restore_original_limits()
+                self.limit = None
+
+
+_HOLD = _Hold()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
     """Hold the BLAS to one thread; entering takes a tenth of a millisecond."""
-    held: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return held
+    return _HOLD
 
 
 @cache
@@ -46,6 +74,8 @@ def _helpers() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_helpers.cache_clear)  # a forked process has none of them
+    os.register_at_fork(before=_HOLD.lock.acquire, after_in_parent=_HOLD.lock.release,
+                        after_in_child=_HOLD.lock.release)  # fmt: skip
 
 
 def ordered_map(
@@ -63,12 +93,16 @@ def ordered_map(
         return
     with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque()
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > 2 * workers:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        finally:
+            for unwanted in waiting:  # whoever stops early does not wait for the rest
+                unwanted.cancel()
 
 
 def split_map(function: Callable[[slice], None], n: int, parts: int) -> None:

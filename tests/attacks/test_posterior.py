@@ -615,3 +615,18 @@ def test_large_patches_do_not_make_pairs_beyond_the_budget():
     assert counts["over_budget"] == 1
     assert (seen.sizes[kept] < 300).all()
     assert attacked(instance, max_entries=1000)[1] == 1.0
+
+
+def test_patches_without_edges_hold_no_claim():
+    """Eigenvalues that are all 0 say that there is no edge, though membership looks like that of balls."""
+    graph = lograb.Graph.from_edges("g", 9, [(0, 5), (5, 6), (6, 7), (7, 8), (5, 8)])
+    lists = [[0, 1, 2], [0, 1], [0, 2]]
+    alone = lograb.generate(graph, strategy="custom", patches=lists, k=4).observations
+    assert len(lograb.attack(alone, "membership").edges)
+    assert len(lograb.attack(alone, "posterior").edges) == 0
+    both = lograb.generate(graph, strategy="custom", patches=[*lists, [5, 6, 7, 8]], k=4).observations
+    answer = lograb.attack(both, "posterior")
+    assert answer.edges.tolist() == [[5, 6], [5, 8], [6, 7], [7, 8]]
+    assert answer.nodes.tolist() == [0, 1, 2, 5, 6, 7, 8]
+    drowned = lograb.generate(graph, strategy="custom", patches=[*lists, [5, 6, 7, 8]], k=4, sigma=30.0)
+    assert not {(0, 1), (0, 2)} & set(map(tuple, lograb.attack(drowned, "posterior").edges.tolist()))

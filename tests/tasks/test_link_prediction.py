@@ -190,7 +190,7 @@ def cases():
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_method_scores_and_repeats_itself(name, strategy):
     made = instance(strategy)
-    one, two = (predict_links(made, name, repeats=2, seed=5, settings=FAST.get(name)) for _ in range(2))
+    one, two = (predict_links(made, name, repeats=2, seed=5, settings=FAST.get(name)).to_dict() for _ in range(2))
     assert {k: v for k, v in one.items() if k != "seconds"} == {k: v for k, v in two.items() if k != "seconds"}
     assert one["status"] == "ok"
     assert one["interval"][0] <= one["auroc"] <= one["interval"][1]

@@ -29,7 +29,10 @@ def instance():
 
 def test_scores_stand_beside_their_floors(instance):
     pytest.importorskip("torch_geometric")
-    found = classify(instance, "gcn", "patch", repeats=2, settings={"epochs": 3})
+    score = classify(instance, "gcn", "patch", repeats=2, settings={"epochs": 3})
+    found = score.to_dict()
+    assert score.interval[0] <= score.value <= score.interval[1]
+    assert score.floor == found["floor"]
     again = classify(instance, "gcn", "patch", repeats=2, settings={"epochs": 3})
     assert found.keys() >= REQUIRED
     assert all(isinstance(found[key], int | float) for key in REQUIRED - {"model", "split"})

@@ -29,7 +29,8 @@ def clusters(
     """Cluster the observed subgraph with METIS and add to each cluster a halo of `radius` hops.
 
     Both steps stay inside the subgraph of the observed nodes: an unobserved node belongs to no
-    silo. A cluster need not be connected. METIS may leave clusters empty; those are dropped.
+    silo. A cluster need not be connected. METIS may leave clusters empty; those are dropped. METIS numbers
+    neighbouring clusters alike; so that this gives nothing away they are ordered by their first node.
     """
     n = adjacency.shape[0]
     inner = adjacency[observed][:, observed]
@@ -38,7 +39,8 @@ def clusters(
     if n_clusters > len(observed):
         raise LograbError(f"clusters must not exceed the {len(observed)} observed nodes, got {n_clusters}")
     part = metis(inner, n_clusters, seed=int(rng.integers(2**31 - 1)))
-    _, part = np.unique(part, return_inverse=True)
+    _, first, part = np.unique(part, return_index=True, return_inverse=True)
+    part = np.argsort(np.argsort(first))[part]
     shape = (int(part.max()) + 1, len(observed))
     cores = sp.csr_array((np.ones(len(part), dtype=bool), (part, np.arange(len(part)))), shape=shape)
     local = rows_as_patches(grow(cores, inner, radius))

@@ -20,6 +20,7 @@ from lograb.learning.links.catalog import LINKS, find_link_method
 from lograb.metrics.intervals import auroc_interval
 from lograb.metrics.ranking import Ranking
 from lograb.progress import Progress, ignore
+from lograb.score import Score
 from lograb.tasks.fragments import Halo, Negatives, Questions, ask
 from lograb.tasks.node_classification import check_counts
 from lograb.types import Floats, Ints
@@ -56,8 +57,8 @@ def predict_links(
     halo: Halo = "drop",
     negatives: Negatives = "uniform",
     progress: Progress = ignore,
-) -> dict[str, Any]:
-    """Train and score one method on the edges between the fragments of an instance, JSON-ready.
+) -> Score:
+    """Train and score one method on the edges between the fragments of an instance.
 
     Parameters
     ----------
@@ -78,8 +79,8 @@ def predict_links(
 
     Returns
     -------
-    dict
-        With ``status`` "ok", or "not applicable" and its ``reason``; then all scores are None.
+    Score
+        With ``status`` "ok", or "not applicable" and its ``reason``; then all numbers are None.
     """
     check_counts(repeats, seed)
     check_choices(method, settings, halo, negatives)
@@ -91,14 +92,15 @@ def predict_links(
         reason = "every pair between fragments is an edge: there is nothing to tell them from"
     if reason is not None:
         nothing = summarise([]) | floors({}) | {"seconds": 0.0}
-        return told | {"status": "not applicable", "reason": reason} | nothing
+        return Score("links", told | {"status": "not applicable", "reason": reason} | nothing)
     start = time.perf_counter()
     runs = run_method(questions, method, repeats, seed, settings, negatives, progress)
     seconds = time.perf_counter() - start
     trivial = {
         name: run_method(questions, name, repeats, seed, None, negatives) for name in trivial_methods(questions)
     }
-    return told | {"status": "ok", "reason": None} | summarise(runs) | floors(trivial) | {"seconds": seconds}
+    found = summarise(runs) | floors(trivial) | {"seconds": seconds}
+    return Score("links", told | {"status": "ok", "reason": None} | found)
 
 
 def check_choices(method: str, settings: dict[str, Any] | None, halo: str, negatives: str) -> None:

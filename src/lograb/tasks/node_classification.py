@@ -33,6 +33,7 @@ from lograb.learning.randomness import require_torch
 from lograb.metrics.classification import choose_labels, f1_scores
 from lograb.metrics.intervals import mean_interval
 from lograb.progress import Progress, ignore
+from lograb.score import Score
 from lograb.spec import first_problem
 from lograb.types import Bools
 
@@ -48,8 +49,8 @@ def classify(
     repeats: int = 1,
     settings: dict[str, Any] | None = None,
     progress: Progress = ignore,
-) -> dict[str, Any]:
-    """Train a model on an instance and score it, JSON-ready.
+) -> Score:
+    """Train a model on an instance and score it.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ def classify(
         run = score_model(patches, division, model, streams, training, special, progress)
         floors = score_floors(patches, division, streams["floor"], training, progress)
         runs.append(run | describe_split(patches, division) | _floor(floors))
-    return {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
+    values = {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
+    return Score("classification", values)
 
 
 def check_counts(repeats: int, seed: int) -> None:

@@ -30,6 +30,7 @@ from lograb.attacks.attack import SPECTRAL, Attack
 from lograb.attacks.thresholds import ThresholdName, among_best, margins
 from lograb.errors import LograbError
 from lograb.pairs import members_of, pair_keys, patches_by_size, spectra_of, too_large, unpair
+from lograb.parallel import one_blas_thread
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.theory import certified_edges
@@ -81,7 +82,8 @@ def heat_kernel(
     certified = 0
     for which, q in patches_by_size(seen, settings.max_size):
         vectors, values = spectra_of(seen, which, q)
-        kernel = (vectors * np.exp(-settings.t * values)[:, None, :]) @ vectors.swapaxes(1, 2)
+        with one_blas_thread():  # so that the last bits do not depend on the number of cores
+            kernel = (vectors * np.exp(-settings.t * values)[:, None, :]) @ vectors.swapaxes(1, 2)
         ratio = margins(kernel, vectors, values, settings.t, rule)
         pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
         verdict = np.zeros(pairs.shape, dtype=np.int8)

@@ -18,6 +18,7 @@ from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.graphs import Patch, passes
 from lograb.attacks.posterior.mending import MAX_DESCENT, search
 from lograb.parallel import ordered_map
+from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
 
 MAX_COST = 8.0
@@ -51,7 +52,12 @@ class Checked:
 
 
 def check(
-    batches: list[Batch], observed: list[Floats], pairs: Pairs, log_odds: Floats, own: Floats
+    batches: list[Batch],
+    observed: list[Floats],
+    pairs: Pairs,
+    log_odds: Floats,
+    own: Floats,
+    progress: Progress = ignore,
 ) -> Checked:
     """Check the likeliest graph of every patch against its eigenvalues, and mend those that fail.
 
@@ -67,7 +73,8 @@ def check(
     """
     size = len(log_odds)
     likely, low, high = np.zeros(size), np.zeros(size), np.zeros(size)
-    n_passed, left = 0, [np.empty(0, np.int64)]
+    n_passed, n_checked, left = 0, 0, [np.empty(0, np.int64)]
+    total = sum(len(batch.which) for batch in batches)
 
     def one(position: int) -> tuple[Bools, Floats, Floats]:
         batch = batches[position]
@@ -81,6 +88,8 @@ def check(
         np.minimum.at(low, entry, batch.pairs(odds))
         np.maximum.at(high, entry, batch.pairs(odds))
         n_passed += int(passed.sum())
+        n_checked += len(passed)
+        progress("checking patches", n_checked, total)
         if batch.size <= MAX_DESCENT:
             left.append(batch.which[~passed])
     return Checked(low + high, likely / np.maximum(pairs.counts, 1), n_passed, np.sort(np.concatenate(left)))

@@ -10,7 +10,8 @@ has independent components, so the residuals of the eigen-equation
 are independent observations of the same components of δ, to which the doubt about all other pairs adds a common
 variance τ². A pair adds w_ij (e_i e_jᵀ + e_j e_iᵀ) to δ; weighting each residual by its inverse variance gives the
 pair's score and its information. Terms of second order in σ bias both, and are removed: a frame that nears
-σ² q = 1 shrinks by `attenuation`, and noise in U meets itself in the residuals. See docs/methods/posterior-derivations.md.
+σ² q = 1 shrinks by `attenuation`, and noise in U meets itself in the residuals.
+See docs/methods/posterior-derivations.md.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from lograb.attacks.posterior.graphs import EXACT, Patch, passes, spectral_error
 from lograb.attacks.posterior.mending import few_wrong
 from lograb.pairs import unpair
 from lograb.parallel import one_blas_thread, ordered_map
+from lograb.progress import Progress, ignore
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Bools, Floats, Ints, Observations
 
@@ -77,7 +78,13 @@ class Family:
 
 
 def check_together(
-    seen: Observations, asked: Ints, variance: Floats, keys: Ints, probability: Floats, known: Floats
+    seen: Observations,
+    asked: Ints,
+    variance: Floats,
+    keys: Ints,
+    probability: Floats,
+    known: Floats,
+    progress: Progress = ignore,
 ) -> tuple[Floats, Bools]:
     """Check patches family by family.
 
@@ -100,7 +107,10 @@ def check_together(
         Open pairs in patches that still fail: some of these are not what they are taken for.
     """
     low, high, failed = np.zeros(len(keys)), np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
+    done = 0
     for family in _families(seen, asked, keys, probability, known):
+        progress("checking patches together", done, len(asked))
+        done += len(family.patches)
         with one_blas_thread():
             odds, fails = _check(family, [_patch(seen, family, at, variance) for at in range(len(family.patches))])
         one, other = np.nonzero(np.triu((family.known == 0) & ((odds != 0) | fails), k=1))

@@ -15,6 +15,7 @@ from lograb.attacks.posterior.gauge import first_guess, refit
 from lograb.attacks.posterior.leading import ZERO, Leading
 from lograb.attacks.posterior.volumes import Usual
 from lograb.parallel import ordered_map
+from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints
 
 MAX_LOG_ODDS = 60.0
@@ -123,7 +124,12 @@ def odds_by_chance(works: list[Patchwork], pairs: Pairs) -> Floats:
 
 
 def iterate(
-    works: list[Patchwork], pairs: Pairs, iterations: int, damping: float, start: Floats | None = None
+    works: list[Patchwork],
+    pairs: Pairs,
+    iterations: int,
+    damping: float,
+    start: Floats | None = None,
+    progress: Progress = ignore,
 ) -> tuple[Floats, Floats, Floats]:
     """Judge all pairs again and again, each given the current estimate of all others.
 
@@ -152,6 +158,7 @@ def iterate(
     evidence: Floats = np.zeros(size)
     probability: Floats | None = start
     for number in range(iterations):
+        progress("judging pairs", number, iterations)
         current: Floats | None = probability
         last = number == iterations - 1
 

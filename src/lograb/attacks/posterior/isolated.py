@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from lograb.ragged import owners, pointer
-from lograb.types import Bools, Floats, Observations
+from lograb.types import Bools, Floats, Ints, Observations
 
 ZERO = 1e-6
 """Eigenvalues below this count as 0."""
@@ -57,6 +57,23 @@ def drop_isolated(seen: Observations, variance: Floats) -> tuple[Observations, F
     smaller = replace(seen, nodes=seen.nodes[keep], ptr=pointer(sizes), ranks=ranks, centres=None,
                       vectors=np.concatenate(vectors), values=np.concatenate(spectra))  # fmt: skip
     return smaller, variance
+
+
+def edgeless(seen: Observations) -> Ints | None:
+    """Find the patches without an edge: all eigenvalues are there, and all are 0. None where there are none."""
+    if seen.values is None:
+        return None
+    nonzero = np.bincount(owners(seen.value_ptr)[seen.values >= ZERO], minlength=seen.n_patches)
+    found = np.flatnonzero(seen.complete & (seen.sizes > 1) & (nonzero == 0))
+    return found if len(found) else None
+
+
+def members_only(seen: Observations, kept: Bools) -> Observations:
+    """Give the membership of some patches, and nothing else."""
+    sizes, none = seen.sizes[kept], np.empty(0)
+    centres = None if seen.centres is None else seen.centres[kept]
+    return replace(seen, nodes=seen.nodes[kept[owners(seen.ptr)]], ptr=pointer(sizes), ranks=np.zeros_like(sizes),
+                   vectors=none, values=None, next_values=None, centres=centres, patch_names=None)  # fmt: skip
 
 
 def _reduced(block: Floats, zeros: int, alone: Bools, left: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from lograb.attacks.posterior.batches import Batch, patch_noise, readable
 from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.families import FAINT, check_together, patches_to_ask
 from lograb.attacks.posterior.fusion import Pairs
-from lograb.attacks.posterior.isolated import drop_isolated
+from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
 from lograb.attacks.posterior.paths import reconcile
 from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds, probabilities
 from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
-from lograb.pairs import pair_keys, unpair
+from lograb.pairs import pair_keys, shared_pairs, unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
@@ -58,19 +59,23 @@ def posterior(
     if "eigenvectors" not in settings.channels:
         return _by_membership(seen, rng, use_members)
     variance = patch_noise(seen)
-    whole = seen
+    whole, empty = seen, None
     if "eigenvalues" in settings.channels:
+        empty = edgeless(seen)
         seen, variance = drop_isolated(seen, variance)
     which, patches = readable(seen, variance, settings.max_entries)
     if not len(which):
-        answer = _by_membership(whole, rng, use_members)
-        return Reconstruction(**{**vars(answer), "diagnostics": {**answer.diagnostics, "patches": patches}})
+        rest = whole if empty is None else members_only(whole, ~np.isin(np.arange(whole.n_patches), empty))
+        answer = _by_membership(rest, rng, use_members, empty=_members(whole, empty))
+        told = {**answer.diagnostics, "patches": patches}
+        return replace(answer, nodes=np.unique(whole.nodes), diagnostics=told)
     centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
 
     def number(batches: list[Batch]) -> Pairs:
         return _pairs(whole, batches, centres, use_members)
 
-    keys, judged, checked, usual, told = judge_in_rounds(seen, which, variance, centres, number, settings)
+    rounds = judge_in_rounds(seen, which, variance, centres, number, settings, progress)
+    keys, judged, checked, usual, told = rounds
     radius, ball = whole.protocol.d, ball_keys(whole, centres)
     if radius < 2 or not len(ball):
         probability = probabilities(judged, checked, settings.misfit)
@@ -88,14 +93,19 @@ def posterior(
             if not len(asked):
                 break
             again = judge_again(seen, asked, variance, centres, number, settings, usual, keys, judged, known)
-            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known)
+            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known,
+                                           progress)  # fmt: skip
             new = (known == 0) & (found != 0) & (found != checked)
             if not new.any():
                 break
             checked = np.where(new, found, checked)
         probability = _doubted(probability, failed & (known == 0))
     told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
-    return _answer(whole, keys, probability, told)
+    return _answer(whole, keys, probability, told, empty=_members(whole, empty))
+
+
+def _members(seen: Observations, which: Ints | None) -> Observations | None:
+    return None if which is None else members_only(seen, np.isin(np.arange(seen.n_patches), which))
 
 
 def _doubted(probability: Floats, failed: Bools) -> Floats:
@@ -112,9 +122,17 @@ def _checkable(seen: Observations, settings: PosteriorSettings) -> bool:
 
 
 def _answer(
-    seen: Observations, keys: Ints, probability: Floats, told: dict[str, Any], calibrated: bool = True
+    seen: Observations,
+    keys: Ints,
+    probability: Floats,
+    told: dict[str, Any],
+    calibrated: bool = True,
+    empty: Observations | None = None,
 ) -> Reconstruction:
-    """List the pairs that are not negligible, and claim those above the best cut."""
+    """List the pairs that are not negligible, and claim those above the best cut; none in `empty` patches."""
+    if empty is not None:
+        inside = shared_pairs(seen.n_nodes, empty.nodes, empty.ptr, unpair(keys, max(seen.n_nodes, 1)))[1]
+        probability = np.where(inside, SURE, probability)
     listed = probability >= LISTED
     judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
     cut, expected = best_expected_f1(scores)
@@ -125,7 +143,9 @@ def _answer(
                           diagnostics=told, unlisted=told["unlisted"] if calibrated else None)  # fmt: skip
 
 
-def _by_membership(seen: Observations, rng: np.random.Generator, allowed: bool) -> Reconstruction:
+def _by_membership(
+    seen: Observations, rng: np.random.Generator, allowed: bool, empty: Observations | None = None
+) -> Reconstruction:
     """Answer from membership alone, or with nothing."""
     if not allowed:
         return _answer(seen, np.empty(0, np.int64), np.empty(0), {"rule": "none"})
@@ -133,7 +153,7 @@ def _by_membership(seen: Observations, rng: np.random.Generator, allowed: bool) 
     keys = found.edges[:, 0] * seen.n_nodes + found.edges[:, 1]
     sure = found.diagnostics["rule"] != "co-occurrence"
     probability = np.full(len(keys), 1 - SURE if sure else CO_OCCURRENCE)
-    return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]}, sure)
+    return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]}, sure, empty)
 
 
 def _pairs(seen: Observations, batches: list[Batch], centres: Ints, use_members: bool) -> Pairs:

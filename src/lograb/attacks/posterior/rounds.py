@@ -18,6 +18,7 @@ from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
+from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations
 
 CERTAIN = 13.8
@@ -65,6 +66,7 @@ def judge_in_rounds(
     centres: Ints,
     number: Callable[[list[Batch]], Pairs],
     settings: PosteriorSettings,
+    progress: Progress = ignore,
 ) -> tuple[Ints, Floats, Floats, Usual, dict[str, Any]]:
     """Judge the pairs of some patches.
 
@@ -100,7 +102,7 @@ def judge_in_rounds(
         works, usual = _settle(seen.protocol.d, batches, centres, usual)
         first = None if start is None else np.where(verdict == 0, start.look_up(pairs.keys), verdict > 0)
         evidence, prior, own = iterate(
-            works, replace(pairs, verdict=verdict), settings.iterations, settings.damping, first
+            works, replace(pairs, verdict=verdict), settings.iterations, settings.damping, first, progress
         )
         odds = np.where(odds == 0, evidence + prior, odds)
         odds = np.where(pairs.verdict == 0, odds, CERTAIN * pairs.verdict)
@@ -112,7 +114,8 @@ def judge_in_rounds(
         if not left or not batches[0].readable:
             break
         own = np.where(verdict[pairs.entry] == 0, own, 0.0)
-        outcome = check(batches, [observed_blocks(seen, batch.which) for batch in batches], pairs, odds, own)
+        blocks = [observed_blocks(seen, batch.which) for batch in batches]
+        outcome = check(batches, blocks, pairs, odds, own, progress)
         passed.append(outcome.passed)
         settled = settled.join(pairs.keys, np.where(pairs.verdict == 0, outcome.log_odds, 0.0))
         start = Settled(pairs.keys, TRUST * outcome.likely + (1.0 - TRUST) * expit(odds))

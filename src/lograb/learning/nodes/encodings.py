@@ -71,8 +71,9 @@ def laplacian_eigenpairs(patches: PatchSet, k: int, rng: np.random.Generator) ->
         Ascending. Both are NaN beyond the size of a patch.
     """
     cover, edges = _geometry(patches)
-    gauge_rng, unused = rng.spawn(2)
-    seen = observe(cover, edges, InstanceSpec.of(strategy="custom", k=k, gauge="sign"), gauge_rng, unused)
+    gauge_rng, unused, order_rng = rng.spawn(3)
+    spec = InstanceSpec.of(strategy="custom", k=k, gauge="sign")
+    seen = observe(cover, edges, spec, gauge_rng, unused, order_rng)
     assert seen.values is not None
     vectors = np.full((patches.n_rows, k), np.nan, dtype=np.float32)
     vectors[np.arange(k) < np.repeat(seen.ranks, seen.sizes)[:, None]] = seen.vectors
