@@ -1,5 +1,4 @@
-"""How fast patches are aligned: ratios within one run, because machines are noisy.
-"""
+"""How fast patches are aligned: ratios within one run, because machines are noisy."""
 
 from __future__ import annotations
 
