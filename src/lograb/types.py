@@ -7,7 +7,7 @@ not check again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,9 @@ class Graph:
     labels : int array (n_nodes,), -1 where unknown, or 0/1 array (n_nodes, n_classes), optional
     node_names : tuple of str, optional
         Names the user knows the nodes by; None when they are simply 0 .. n_nodes - 1.
+    attributes : mapping of str to tuples of str or None
+        What else is known of the nodes, as text, one entry per node, None where a node lacks it. Only
+        ever used to cut the graph into patches by one of them.
     notices : tuple of str
         What the reader changed (merged directions, dropped loops ...); shown to the user.
     origin : Origin
@@ -64,6 +67,7 @@ class Graph:
     features: Matrix | None = None
     labels: npt.NDArray[Any] | None = None
     node_names: tuple[str, ...] | None = None
+    attributes: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     origin: Origin = field(default_factory=lambda: Origin(source="graph"))
 
@@ -87,6 +91,9 @@ class Graph:
             raise LograbError(f"the labels of graph '{self.name}' must be integers from -1 on, one per node, or "
                               "an indicator matrix of 0 and 1")
         check_names(f"nodes of graph '{self.name}'", self.node_names, n)
+        for name, texts in self.attributes.items():
+            if len(texts) != n:
+                raise LograbError(f"graph '{self.name}' has {n} nodes but {len(texts)} entries of '{name}'")
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"

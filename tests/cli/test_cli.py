@@ -4,9 +4,11 @@ import json
 import subprocess
 import sys
 
+import networkx as nx
 import numpy as np
 import pytest
 
+from lograb import load
 from lograb.attacks import ATTACKS
 from lograb.cli.listing import CATALOGS, show_catalogs
 
@@ -71,7 +73,7 @@ def test_one_graph_of_many_and_no_truth(tmp_path):
 
 def test_own_graph_with_notices_and_custom_patches(tmp_path):
     (tmp_path / "g.csv").write_text("source,target,weight\nann,bob,1\nbob,ann,2\nbob,bob,1\nbob,eve,1\n")
-    (tmp_path / "p.txt").write_text("ann bob\neve bob\n")
+    (tmp_path / "p.txt").write_text("ann bob\neve bob bob\n")
     ok("generate", "g.csv", "--header", "-o", "h.lograb", cwd=tmp_path)
     options = ("--strategy", "custom", "--patches", "p.txt", "-o", "x.lograb", "--json")
     done = ok("generate", "g.csv", *options, cwd=tmp_path)
@@ -81,9 +83,32 @@ def test_own_graph_with_notices_and_custom_patches(tmp_path):
     assert made["notices"]
 
 
+def test_silos_by_table_and_by_attribute(tmp_path):
+    nx.write_graphml(nx.karate_club_graph(), tmp_path / "club.graphml")
+    clubs = nx.get_node_attributes(nx.karate_club_graph(), "club")
+    (tmp_path / "p.csv").write_text("node,club\n" + "".join(f"{node},{club}\n" for node, club in clubs.items()))
+    by_attribute = ok("generate", "club.graphml", "--patches-by", "club", "-o", "a.lograb", "--json", cwd=tmp_path)
+    by_table = ok("generate", "karate", "--patches", "p.csv", "-o", "b.lograb", cwd=tmp_path)
+    made = json.loads(by_attribute.stdout)
+    assert (made["strategy"], made["n_patches"]) == ("custom", 2)
+    a, b = (load(tmp_path / name) for name in ("a.lograb", "b.lograb"))
+    assert a.patch_names == b.patch_names == ("Mr. Hi", "Officer")
+    assert a.observations.nodes.tolist() == b.observations.nodes.tolist()
+    ok("verify", "a.lograb", cwd=tmp_path)
+    # Each notice once, and no trace of Python's warnings.
+    assert by_attribute.stderr.count("note: node attributes not used as features") == 1
+    for done in (by_attribute, by_table):
+        assert "Warning" not in done.stderr
+        assert "LograbNotice" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["generate", "karate", "-o", "x", "--strategy", "custom"], "--patches FILE"),
+        (["generate", "karate", "-o", "x", "--strategy", "d-hop", "--patches-by", "label"], "leave one of"),
+        (["generate", "karate", "-o", "x", "--patches-by", "labels"], "Did you mean 'label'"),
+        (["generate", "karate", "-o", "x", "--patches", "none.csv"], "cannot read the patches"),
         (["generate", "karat", "-o", "x"], "Did you mean 'karate'"),
         (["generate", "missing.csv", "-o", "x"], "missing.csv"),
         (["generate", "karate", "-o", "x", "-k", "0"], "k:"),
