@@ -124,8 +124,8 @@ def _find_degrees(label: str, vectors: Floats, own: int) -> Floats:
 def solve_degrees(vectors: Floats, left: int, equal: int = 0) -> Floats | None:
     """Find weights d, up to a scale per component, that make columns orthogonal: Σ_i d_i v_ia v_ib = 0, a ≠ b.
 
-    Members with equal rows in enough columns have the same neighbours, up to each other, and so equal degrees: they
-    count as one.
+    Members with equal rows in enough columns have the same neighbours, up to each other, and so equal degrees:
+    they count as one.
 
     Parameters
     ----------
