@@ -188,7 +188,7 @@ def _is_header(first: str, rest: list[str]) -> bool:
     """Tell a first row of words, or of column numbers, from a member."""
     if first.lower() in (*VALUE_ROWS, *NEXT_ROWS):
         return False
-    counted = len(rest) > 1 and rest in ([str(i + start) for i in range(len(rest))] for start in (0, 1))
+    counted = len(rest) > 2 and rest in ([str(i + start) for i in range(len(rest))] for start in (0, 1))
     return first.lower() in HEADS or counted or not _are_numbers(rest)
 
 
