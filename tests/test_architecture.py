@@ -11,12 +11,14 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
-GROUND = {"errors", "spec", "ragged", "progress", "parallel", "writing", "answer_file", "types", "pairs", "score"}
+GROUND = {"errors", "limits", "spec", "ragged", "progress", "parallel", "writing", "answer_file", "types", "pairs",
+          "score"}  # fmt: skip
 STAGES = {"graphs", "patches", "observations", "fragment", "instance", "archive", "consistency"}
 MAY = {
     "errors": set(),
     "progress": set(),
     "parallel": set(),
+    "limits": {"errors"},
     "ragged": {"errors"},
     "spec": {"errors"},
     "writing": {"errors"},

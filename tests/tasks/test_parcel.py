@@ -20,7 +20,8 @@ STEPS, OBJECTS = 12, 5000
 
 def make_graph(features=None):
     karate = lograb.load_graph("karate")
-    return Graph.from_edges("g", 34, karate.edges, features=features, node_names=tuple(f"node {i}" for i in range(34)))
+    names = tuple(f"node {i}" for i in range(34))
+    return Graph.from_edges("g", 34, karate.edges, features=features, node_names=names)
 
 
 @pytest.fixture(params=["none", "dense", "sparse"])

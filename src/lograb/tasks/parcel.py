@@ -46,9 +46,10 @@ def unpack(parcel: Mapping[str, Array]) -> Observations:
     """Build observations from their arrays, each copied into memory of its own."""
     own = {name: frozen(array) for name, array in parcel.items()}
     told = json.loads(own["told"].tobytes())
-    names = {name: unpack_names(own[f"{name}_ptr"], own[name]) for name in NAMES if name in own}
-    return Observations(protocol=Protocol(**told["protocol"]), n_nodes=told["n_nodes"], features=_features(own, told),
-                        **{name: own[name] for name in PLAIN if name in own}, **names)  # fmt: skip
+    fields: dict[str, Any] = {name: own[name] for name in PLAIN if name in own}
+    fields |= {name: unpack_names(own[f"{name}_ptr"], own[name]) for name in NAMES if name in own}
+    protocol = Protocol(**told["protocol"])
+    return Observations(protocol, told["n_nodes"], **fields, features=_features(own, told))
 
 
 def private_copy(seen: Observations) -> Observations:
