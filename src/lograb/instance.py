@@ -225,7 +225,7 @@ class Instance:
         """Write the instance to one file and return the file's SHA-256.
 
         With ``truth=False`` the file lacks whatever would answer Task 1: the true edges, the
-        patches' edges, and the seed, which would reproduce the noise.
+        patches' edges, the cores of clusters, and the seed, which would reproduce the noise.
         """
         with Writer(path, truth=truth) as writer:
             for i in range(len(self)):

@@ -257,8 +257,9 @@ class Observations:
         m, sizes = self.n_patches, self.sizes
         if self.ranks.shape != (m,) or (self.ranks < 0).any() or (self.ranks > sizes).any():
             raise LograbError("each patch needs a rank between 0 and its size")
-        object.__setattr__(self, "value_ptr", pointer(self.ranks))
-        object.__setattr__(self, "vector_ptr", pointer(self.ranks * sizes))
+        for what, lengths in (("value_ptr", self.ranks), ("vector_ptr", self.ranks * sizes)):
+            object.__setattr__(self, what, starts := pointer(lengths))
+            starts.flags.writeable = False
         shapes = {"vectors": (self.vectors, self.vector_ptr[-1]), "values": (self.values, self.value_ptr[-1]),
                   "next_values": (self.next_values, m), "centres": (self.centres, m)}
         for what, (array, length) in shapes.items():
