@@ -263,8 +263,7 @@ def test_members_of_a_zip_are_extracted_and_nothing_else(server: Server, tmp_pat
     found = fetch(members(server))
     assert [path.read_bytes() for path in found.paths.values()] == [b"A", b"B"]
     files = {str(path.relative_to(cache_folder())) for path in cache_folder().rglob("*") if path.is_file()}
-    assert files - {"some/.lock", "some/raw/.lock"} == {f"some/raw/{name}" for name in
-                                                        ("a", "b", "a.sha256", "b.sha256")}
+    assert files - {"some/box.zip.lock"} == {f"some/raw/{name}" for name in ("a", "b", "a.sha256", "b.sha256")}
     assert not list(tmp_path.rglob("escaped"))
     assert len(server.asked) == 1
     assert fetch(members(server)) == found

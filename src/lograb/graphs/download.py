@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
-import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from lograb.errors import LograbError
@@ -33,7 +31,8 @@ def download(url: str, target: Path, sha256: str = "", progress: Progress | None
     The bytes go to ``<target>.part`` and are renamed when they are complete and checked, so a
     killed download leaves no half file and the next one goes on where it stopped. It goes on only
     if the server can tell that its file is still the same (ETag or Last-Modified, kept in
-    ``<target>.part.tag``) or a checksum is pinned; otherwise it starts again.
+    ``<target>.part.tag``) or a checksum is pinned; otherwise it starts again. Only one process may
+    download to a target: the caller holds the lock.
 
     Raises
     ------
@@ -42,18 +41,15 @@ def download(url: str, target: Path, sha256: str = "", progress: Progress | None
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part, tag = beside(target, ".part"), beside(target, ".part.tag")
-    with only_writer(target):
-        if target.exists():  # another process was faster while this one waited
-            return
-        _transfer(url, part, tag, resumable=bool(sha256), report=_reporter(target.name, progress))
-        got = file_sha256(part)
-        if sha256 and got != sha256:
-            part.unlink()
-            tag.unlink(missing_ok=True)
-            raise DownloadError(f"{target.name} from {url} must have SHA-256 {sha256}, got {got}; "
-                                "the partial file was deleted")
-        os.replace(part, target)
+    _transfer(url, part, tag, resumable=bool(sha256), report=_reporter(target.name, progress))
+    got = file_sha256(part)
+    if sha256 and got != sha256:
+        part.unlink()
         tag.unlink(missing_ok=True)
+        raise DownloadError(f"{target.name} from {url} must have SHA-256 {sha256}, got {got}; "
+                            "the partial file was deleted")
+    os.replace(part, target)
+    tag.unlink(missing_ok=True)
 
 
 def file_sha256(path: Path) -> str:
@@ -65,19 +61,6 @@ def file_sha256(path: Path) -> str:
 def beside(path: Path, suffix: str) -> Path:
     """Return the path of a companion file: the same name with something appended."""
     return path.with_name(path.name + suffix)
-
-
-@contextmanager
-def only_writer(target: Path) -> Iterator[None]:
-    """Let one process at a time write into a folder; where the platform has no locks, trust the user."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    with (target.parent / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _reporter(name: str, progress: Progress | None) -> Callable[[int, int | None], None]:

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from lograb.errors import LograbError
-from lograb.graphs.download import CHUNK, beside, only_writer
+from lograb.graphs.download import CHUNK, beside
 
 # A RuntimeError (NotImplementedError is one) says: encrypted, or compressed in an unknown way.
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
@@ -19,23 +19,20 @@ def extract_member(archive: Path, member: str, target: Path, limit: int) -> None
 
     The target is the caller's, never a name from the zip file, so a member cannot escape; what is
     written is cut off at `limit` bytes whatever the zip file claims. The file appears complete or
-    not at all.
+    not at all. Only one process may write to a target: the caller holds the lock.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = beside(target, ".part")
-    with only_writer(target):
-        if target.exists():
-            return
-        try:
-            _copy_member(archive, member, part, limit)
-        except BROKEN as error:
-            part.unlink(missing_ok=True)
-            raise LograbError(f"{archive.name} must be a readable zip file, got: {error}; "
-                              "replace it, or try the download again") from error
-        except LograbError:
-            part.unlink(missing_ok=True)
-            raise
-        os.replace(part, target)
+    try:
+        _copy_member(archive, member, part, limit)
+    except BROKEN as error:
+        part.unlink(missing_ok=True)
+        raise LograbError(f"{archive.name} must be a readable zip file, got: {error}; "
+                          "replace it, or try the download again") from error
+    except LograbError:
+        part.unlink(missing_ok=True)
+        raise
+    os.replace(part, target)
 
 
 def _copy_member(archive: Path, member: str, part: Path, limit: int) -> None:
