@@ -30,11 +30,12 @@ def box() -> bytes:
     return stream.getvalue()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    contents = {"/box.zip": box(), **{f"/{name}": content for name, content in FILES.items()}}
+CONTENTS = {"/box.zip": box(), **{f"/{name}": content for name, content in FILES.items()}}
 
+
+class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        body = self.contents[self.path]
+        body = CONTENTS[self.path]
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
