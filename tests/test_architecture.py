@@ -11,10 +11,12 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
-GROUND = {"errors", "spec", "ragged", "progress", "parallel", "writing", "answer_file", "types", "pairs", "score"}
+GROUND = {"errors", "limits", "spec", "ragged", "progress", "parallel", "writing", "answer_file", "types", "pairs",
+          "score"}
 STAGES = {"graphs", "patches", "observations", "fragment", "instance", "archive", "consistency"}
 MAY = {
     "errors": set(),
+    "limits": {"errors"},
     "progress": set(),
     "parallel": set(),
     "ragged": {"errors"},

@@ -28,6 +28,7 @@ from lograb.errors import LograbError
 from lograb.graphs.download import DownloadError, beside, download, file_sha256
 from lograb.graphs.lock import only_one
 from lograb.graphs.unzip import extract_member
+from lograb.limits import max_bytes
 from lograb.progress import Progress, ignore
 from lograb.writing import replacing
 
@@ -54,7 +55,7 @@ class RawFile:
     member : str
         Its name in that zip file.
     limit : int
-        Bytes that it may unpack to at most.
+        Bytes that it may have at most, and unpack to at most; `lograb.limits` can raise it.
     """
 
     path: str
@@ -63,6 +64,11 @@ class RawFile:
     archive: RawFile | None = None
     member: str = ""
     limit: int = 1 << 30
+
+    @property
+    def max_bytes(self) -> int:
+        """The limit, raised by the user where that is wanted."""
+        return max_bytes(at_least=self.limit)
 
 
 @dataclass(frozen=True)
@@ -199,7 +205,7 @@ def _bring(file: RawFile, target: Path, progress: Progress) -> None:
     if file.archive is not None:
         archive, _ = _fetch_one(file.archive, progress)
         try:
-            extract_member(archive, file.member, target, file.limit)
+            extract_member(archive, file.member, target, file.max_bytes)
         except LograbError:
             _discard(file.archive)  # a bad copy must not stand in the way of the next attempt
             raise
@@ -209,7 +215,7 @@ def _bring(file: RawFile, target: Path, progress: Progress) -> None:
     if not file.url:
         raise LograbError(f"{file.path} cannot be downloaded; {tried}; {remedy}")
     try:
-        download(file.url, target, file.sha256, progress)
+        download(file.url, target, file.sha256, file.max_bytes, progress)
     except DownloadError as error:
         raise LograbError(f"cannot get {file.path}: {error}; {tried}; try again, or {remedy}") from error
 

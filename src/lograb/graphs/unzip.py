@@ -8,7 +8,9 @@ import zlib
 from pathlib import Path
 
 from lograb.errors import LograbError
+from lograb.graphs.arrays import PACKINGS
 from lograb.graphs.download import CHUNK, beside
+from lograb.limits import REMEDY
 
 # A RuntimeError (NotImplementedError is one) says: encrypted, or compressed in an unknown way.
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
@@ -40,11 +42,15 @@ def _copy_member(archive: Path, member: str, part: Path, limit: int) -> None:
         if member not in box.namelist():
             raise LograbError(f"{archive.name} must contain '{member}', it does not; "
                               "the publisher may have changed the layout")
+        packing = box.getinfo(member).compress_type
+        if packing not in PACKINGS:
+            raise LograbError(f"{archive.name}: '{member}' must be stored or deflated, got packing {packing}; "
+                              "the file is not what the publisher released")
         with box.open(member) as source, part.open("wb") as file:
             done = 0
             while chunk := source.read(CHUNK):
                 done += len(chunk)
                 if done > limit:
                     raise LograbError(f"{archive.name}: '{member}' must unpack to at most {limit} bytes; "
-                                      "the file is not what the publisher released")
+                                      f"the file is not what the publisher released; {REMEDY}")
                 file.write(chunk)
