@@ -16,6 +16,7 @@ GROUND = {"errors", "limits", "spec", "ragged", "names", "progress", "parallel",
 STAGES = {"graphs", "patches", "observations", "fragment", "packed", "instance", "archive", "consistency"}
 MAY = {
     "errors": set(),
+    "limits": {"errors"},
     "progress": set(),
     "parallel": set(),
     "limits": {"errors"},

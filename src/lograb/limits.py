@@ -2,10 +2,10 @@
 
 ``LOGRAB_MAX_BYTES``, in bytes, is by default 256 MiB. It bounds
 
-- what a user's file may unpack to: a graph (``.gz`` and ``.npz`` included). Reading text takes about 30 times
-  its size in memory, so the default asks for 8 GB at most times, and holds ten million edges;
-- the members of a ``.gz`` file: one for every 4 KiB of it, for each takes time even if it is empty;
-- what a pickle may build out of one piece of its content that it repeats: this much more than the file has.
+- what a user's graph file or answer may have, and unpack to (``.gz``, ``.npz``). Text takes 30 to 50 times its size in
+  memory while it is read: 256 MiB are some 15 million edges, and 8 to 13 GB;
+- the members of a ``.gz`` file: one for every 4 KiB that it may unpack to, for an empty one takes time too;
+- what a pickle may build by repeating pieces of its content: this much, or four times the file.
 
 A file of a public dataset has a limit of its own, 1 GiB unless the dataset says otherwise (`RawFile.limit`):
 for the download, for what comes out of an archive, and for what that unpacks to in turn. The variable raises
