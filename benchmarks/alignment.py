@@ -1,40 +1,43 @@
-"""How fast patches are aligned: ratios within one run, because machines are noisy.
-
-    python benchmarks/alignment.py [procrustes] [ransac] [calls] [assembly] [synchronisation] [disconnected] [many]
-                                   [real]
-
-``procrustes``: all pairs of patches at once against a Python loop of single SVDs.
-``ransac``: all samples of an overlap at once against a Python loop over them, on made-up points.
-``calls``: the same on the overlaps that AFR hands to RANSAC.
-``assembly``: AFR with alignment (`align_dim="auto"`), as a whole and without bundle adjustment.
-``synchronisation``: the sparse solver against a dense eigenvector synchronisation of the same patches.
-``disconnected``: the same two where the patch graph falls apart.
-``many``: the three rival attacks on 1,625 patches, where the dense matrix would not fit.
-``real``: `calls` on Cora, which must be at hand (LOGRAB_MIRROR or the cache).
-"""
+"""How fast patches are aligned: ratios within one run, because machines are noisy."""
 
 from __future__ import annotations
 
 import resource
-import sys
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
+
+from command import Part, parse
+
+if __name__ == "__main__":
+    run = parse(__doc__, {
+        "procrustes": Part(lambda: procrustes(),
+                           "all pairs of patches at once against a Python loop of single SVDs", "20 s"),
+        "ransac": Part(lambda: ransac(),
+                       "all samples of an overlap at once against a loop over them, on made-up points", "20 s"),
+        "calls": Part(lambda: calls(), "the same on the overlaps that AFR hands to RANSAC", "1 minute"),
+        "assembly": Part(lambda: assembly(),
+                         "AFR with align_dim=auto, as a whole and without bundle adjustment", "1 minute"),
+        "synchronisation": Part(lambda: synchronisation(),
+                                "the sparse solver against dense eigenvectors of the same patches", "1 minute"),
+        "disconnected": Part(lambda: disconnected(), "the same two where the patch graph falls apart", "5 s"),
+        "many": Part(lambda: many(),
+                     "the three rival attacks on 1,625 patches, where a dense matrix would not fit", "2 minutes"),
+        "real": Part(lambda: calls((("cora", 2, 0.6),)),
+                     "calls on Cora, which must be at hand (LOGRAB_MIRROR or the cache)", "1 minute"),
+    })  # fmt: skip
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 from timing import both, seconds
 
 import lograb
-from lograb.attacks.afr import AfrSettings, afr, islands
+from lograb.attacks import Afr, EigenSync, Local2Global, PointNetLK
+from lograb.attacks.afr import islands
 from lograb.attacks.alignment.overlaps import Overlaps, locate_overlaps, padded_coordinates
 from lograb.attacks.alignment.partners import choose_pairs, number_components
 from lograb.attacks.alignment.ransac import Alignment, ransac_align
 from lograb.attacks.alignment.relative_maps import relative_maps
 from lograb.attacks.alignment.synchronisation import PatchGraph, round_blocks, synchronise
-from lograb.attacks.baselines.eigen_sync import eigen_sync
-from lograb.attacks.baselines.local2global import local2global
-from lograb.attacks.baselines.pointnetlk import pointnetlk
 from lograb.types import Floats, Ints
 
 
@@ -122,9 +125,9 @@ def disconnected() -> None:
 def many() -> None:
     for d in (1, 2):
         seen = lograb.generate("citation", d=d, p=0.6, k=32, sigma=0.05).observe(features=False)
-        for attack in (eigen_sync, local2global, pointnetlk):
-            taken = seconds(lambda a=attack, s=seen: a(s, np.random.default_rng(0)), 1)
-            print(f"{attack.__name__} on citation d={d} p=0.6 k=32, {seen.n_patches:,} patches: {taken:.1f} s")
+        for attack in (EigenSync(), Local2Global(), PointNetLK()):
+            taken = lograb.attack(seen, attack).seconds
+            print(f"{attack.name} on citation d={d} p=0.6 k=32, {seen.n_patches:,} patches: {taken:.1f} s")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     dense = (1625 * 32) ** 2 * 8 / 2**30
     print(f"peak memory {peak:.2f} GiB; a dense matrix of 1,625 patches with k=32 alone takes {dense:.0f} GiB")
@@ -184,9 +187,8 @@ def calls(instances: tuple[tuple[str, int, float], ...] = (("citation", 1, 0.6),
             return ransac_align(first, second, tolerance, *rest)
 
         seen = lograb.generate(source, d=d, p=p, k=32, sigma=0.05).observe(features=False)
-        settings = AfrSettings(align_dim="auto", connected="any", bundle="off")
         with mock.patch.object(islands, "ransac_align", record):
-            afr(seen, np.random.default_rng(0), settings)
+            lograb.attack(seen, Afr(align_dim="auto", connected="any", bundle="off"))
         shapes = np.array([first.shape for first, *_ in overlaps])
         what = f"{len(overlaps):,} overlaps of {source} d={d} p={p}, median r={np.median(shapes[:, 1]):.0f}"
         compare(f"{what} (at most {shapes[:, 1].max()}) of {np.median(shapes[:, 0]):.0f} points", overlaps, 3)
@@ -197,28 +199,11 @@ def assembly() -> None:
     for d in (1, 2):
         seen = lograb.generate("citation", d=d, p=0.6, k=32, sigma=0.05).observe(features=False)
         for bundle in ("joint", "off"):
-            settings = AfrSettings(align_dim="auto", bundle=bundle)
-            taken = both(lambda s=seen, c=settings: afr(s, np.random.default_rng(0), c), 3)
+            attack = Afr(align_dim="auto", bundle=bundle)
+            taken = both(lambda s=seen, a=attack: lograb.attack(s, a), 3)
             print(f"AFR (auto, bundle {bundle}) on citation d={d} p=0.6 k=32: {taken[0]:.1f} s, "
                   f"processor time {taken[1]:.1f} s", flush=True)  # fmt: skip
 
 
-def real() -> None:
-    """`calls` on a real graph."""
-    calls((("cora", 2, 0.6),))
-
-
-PARTS: dict[str, Callable[[], None]] = {
-    "procrustes": procrustes,
-    "ransac": ransac,
-    "calls": calls,
-    "assembly": assembly,
-    "synchronisation": synchronisation,
-    "disconnected": disconnected,
-    "many": many,
-    "real": real,
-}
-
 if __name__ == "__main__":
-    for name in sys.argv[1:] or PARTS:
-        PARTS[name]()
+    run()

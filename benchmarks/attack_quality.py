@@ -1,16 +1,8 @@
 """How good and how well calibrated the posterior attack is, over seeds, beside floor and ceiling.
 
-    python benchmarks/attack_quality.py table [ROWS]     real instances, three seeds
-    python benchmarks/attack_quality.py grid             the 54 scenarios of Cora: never below the floor
-    python benchmarks/attack_quality.py calibration      noisy scenarios with d = 2 of Cora and CiteSeer, pooled
-    python benchmarks/attack_quality.py channels [ROWS]  which channel leaks what
-    python benchmarks/attack_quality.py speed            seconds and memory
-    python benchmarks/attack_quality.py reliability FILE promised against found shares of edges, as an SVG
-    python benchmarks/attack_quality.py simulation       calibration on graphs drawn from the attack's own model
-    python benchmarks/attack_quality.py generated        graphs of other kinds, on which the attack was developed
-
-Needs the real data (LOGRAB_MIRROR or the cache). Each result is appended to attack_quality.jsonl (or to the file
-in the variable RESULTS) and skipped when it is there already; Markdown rows are printed as they are done.
+All but simulation and generated need the real data (LOGRAB_MIRROR or the cache). Results of table, grid,
+calibration and reliability are appended to attack_quality.jsonl (or to the file in the variable RESULTS) and
+skipped when they are there already; Markdown rows are printed as they are done.
 """
 
 from __future__ import annotations
@@ -19,11 +11,31 @@ import itertools
 import json
 import os
 import resource
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from command import Part, one_of, parse
+
+if __name__ == "__main__":
+    some_rows = {"metavar": "ROW", "nargs": "*", "type": one_of(range(1, 15))}
+    run = parse(__doc__, {
+        "table": Part(lambda rows: table(rows or list(ROWS)), "real instances, rows 1 to 14, three seeds",
+                      "25 minutes", (some_rows,)),
+        "grid": Part(lambda: grid(), "the 54 scenarios of Cora: never below the floor", "10 minutes"),
+        "calibration": Part(lambda: pooled_calibration(),
+                            "noisy scenarios with d = 2 of Cora and CiteSeer, eight seeds pooled", "2 hours"),
+        "channels": Part(lambda rows: channels(rows or [1, 3, 7]), "which channel leaks what, rows 1, 3 and 7",
+                         "1 minute", (some_rows,)),
+        "speed": Part(lambda: speed(), "seconds and memory, up to 170,000 nodes", "5 minutes"),
+        "reliability": Part(lambda file: draw(file), "promised against found shares of edges, as an SVG",
+                            "2 hours, or none after calibration", ({"metavar": "FILE", "type": Path},)),
+        "simulation": Part(lambda: simulation(), "calibration on graphs drawn from the attack's own model",
+                           "1 minute"),
+        "generated": Part(lambda: generated(), "graphs of other kinds, on which the attack was developed",
+                          "5 minutes"),
+    }, default="table")  # fmt: skip
 
 import networkx as nx
 import numpy as np
@@ -32,7 +44,6 @@ import lograb
 from lograb.metrics import calibration, calibration_error, reliability
 from lograb.metrics.calibration import UNDECIDED
 from lograb.pairs import edge_keys
-from lograb.tasks import average, bounds, evaluate, run_attack, score
 
 SEEDS = (0, 1, 2)
 POOLED = range(8)
@@ -75,13 +86,12 @@ def remembered(source: str, parameters: dict[str, Any], seed: int) -> dict[str, 
 def measure(source: str, parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Run the attack on one instance: F1, calibration, floor, ceiling; `parameters` include the seed."""
     instance = lograb.generate(source, **{k: v for k, v in parameters.items() if k != "source"})
-    start = time.perf_counter()
-    runs = [run_attack(graph, "posterior", seed)[0] for graph in instance]
-    seconds = time.perf_counter() - start
-    f1 = average(instance, runs)["f1"]
+    runs = [lograb.attack(graph, "posterior", seed=seed) for graph in instance]
+    score = lograb.evaluate(instance, runs)
     told, scores, true = judge(zip(instance, runs))
     doubtful = (scores > UNDECIDED[0]) & (scores < UNDECIDED[1])
-    return {"f1": f1["global"], "recovered": f1["recovered"], "seconds": seconds, **bounds(instance, seed), **told,
+    return {"f1": score.f1, "recovered": score.recovered, "seconds": sum(answer.seconds for answer in runs),
+            "floor": score.floor, "ceiling": score.ceiling, **told,
             "open": scores[doubtful].tolist(), "edges": true[doubtful].tolist()}  # fmt: skip
 
 
@@ -89,7 +99,7 @@ def attacked(sources: Iterable[Any], parameters: dict[str, Any]) -> Iterable[tup
     """Attack an instance of each source, one for each seed."""
     for source, seed in zip(sources, SEEDS):
         for graph in lograb.generate(source, p=0.6, seed=seed, **parameters):
-            yield graph, run_attack(graph, "posterior", seed)[0]
+            yield graph, lograb.attack(graph, "posterior", seed=seed)
 
 
 def judge(runs: Iterable[tuple[lograb.Instance, Any]]) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
@@ -175,7 +185,7 @@ def channels(rows: list[int]) -> None:
     for number in rows:
         source, parameters, _, _ = ROWS[number]
         instance = lograb.generate(source, p=0.6, seed=0, **parameters)
-        found = [score(instance, "posterior", 0, {"channels": names})["f1"]["global"]
+        found = [lograb.evaluate(instance, lograb.attack(instance, lograb.attacks.Posterior(channels=names))).f1
                  for names in (("membership",), ("membership", "eigenvectors"),
                                ("membership", "eigenvectors", "eigenvalues"))]  # fmt: skip
         print(f"| {number} {source} {parameters} | " + " | ".join(f"{f:.4f}" for f in found) + " |", flush=True)
@@ -186,7 +196,7 @@ def speed() -> None:
     for source, d in (("cora", 1), ("cora", 2), ("citation-170k", 1)):
         instance = lograb.generate(source, d=d, p=0.6, k=32, sigma=0.05, seed=0)
         start, cpu = time.perf_counter(), time.process_time()
-        run_attack(instance[0], "posterior", 0)
+        lograb.attack(instance, "posterior")
         seconds, used = time.perf_counter() - start, time.process_time() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
         print(f"| {source} d={d} | {seconds:.1f} | {used:.1f} | {peak:.2f} |", flush=True)
@@ -248,9 +258,8 @@ def generated() -> None:
     for name, draw_graph, parameters in GENERATED:
         runs = list(attacked(map(draw_graph, SEEDS), parameters))
         told, _, _ = judge(runs)
-        f1 = np.array([evaluate(graph, answer)["f1"]["global"] for graph, answer in runs])
-        limits = [bounds(graph, seed) for (graph, _), seed in zip(runs, SEEDS)]
-        floor, ceiling = (np.array([limit[side] for limit in limits]) for side in ("floor", "ceiling"))
+        scores = [lograb.evaluate(graph, answer) for graph, answer in runs]
+        f1, floor, ceiling = np.array([(score.f1, score.floor, score.ceiling) for score in scores]).T
         print(f"| {name} {parameters} | {f1.mean():.4f} ± {f1.std(ddof=1):.4f} | {floor.mean():.4f} | "
               f"{ceiling.mean():.4f} | {(f1 / ceiling).mean():.4f} | {told['skill']:.3f} | {told['error']:.3f} | "
               f"{told['by_chance']:.3f} | {told['undecided']:.0f} |", flush=True)  # fmt: skip
@@ -302,23 +311,4 @@ def draw(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    command = sys.argv[1] if len(sys.argv) > 1 else "table"
-    chosen = [int(row) for row in sys.argv[2:] if row.isdigit()]
-    if command == "table":
-        table(chosen or list(ROWS))
-    elif command == "grid":
-        grid()
-    elif command == "calibration":
-        pooled_calibration()
-    elif command == "channels":
-        channels(chosen or [1, 3, 7])
-    elif command == "speed":
-        speed()
-    elif command == "simulation":
-        simulation()
-    elif command == "generated":
-        generated()
-    elif command == "reliability":
-        draw(Path(sys.argv[2]))
-    else:
-        sys.exit(__doc__)
+    run()

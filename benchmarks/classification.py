@@ -1,10 +1,5 @@
 """Task 2 on the paper's rows: all models, both splits, beside the paper's figures and the floors.
 
-    python benchmarks/classification.py run FOLDER [MODELS]      measure what FOLDER does not hold yet
-    python benchmarks/classification.py table FOLDER             print Markdown from FOLDER
-    python benchmarks/classification.py choices FOLDER           one setting changed at a time, split patch
-    python benchmarks/classification.py parameters               count parameters beside the efficiency table
-
 Row 1, Cora d-hop (1, 0.6, 32, 0.05), two seeds; a seed draws the instance, the split and the weights. Needs
 the real data (LOGRAB_MIRROR or the cache) and the extra gnn. Every run is one JSON file in FOLDER: a run
 that is there is not repeated, so measuring can stop and go on.
@@ -14,9 +9,24 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from command import Part, one_of, parse
+
+if __name__ == "__main__":
+    folder = {"metavar": "FOLDER", "type": Path}
+    models = one_of(lambda: import_module("lograb.learning.nodes.catalog").MODELS)
+    start = parse(__doc__, {
+        "run": Part(lambda folder, names: run(folder, names), "measure what FOLDER does not hold yet", "hours",
+                    (folder, {"metavar": "MODEL", "nargs": "*", "type": models})),
+        "table": Part(lambda folder: table(folder), "print Markdown from FOLDER", "1 s", (folder,)),
+        "choices": Part(lambda folder: choices(folder), "one setting changed at a time, split patch", "hours",
+                        (folder,)),
+        "parameters": Part(lambda folder: parameters(folder), "count parameters beside the efficiency table, with "
+                           "milliseconds from FOLDER", "5 s", (folder | {"nargs": "?"},)),
+    }, default="parameters")  # fmt: skip
 
 import numpy as np
 
@@ -62,7 +72,7 @@ def run(folder: Path, names: list[str]) -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     folder.mkdir(parents=True, exist_ok=True)
     # Model by model, not seed by seed: whoever stops early has whole rows.
-    for name in ["floors", *names]:
+    for name in ["floors", *(names or [name for name, model in MODELS.items() if not model.trivial])]:
         for seed in SEEDS:
             for split in SPLITS:
                 path = folder / f"{name}-{split}-{seed}.json"
@@ -148,12 +158,4 @@ def parameters(folder: Path | None) -> None:
 
 
 if __name__ == "__main__":
-    part, *rest = sys.argv[1:] or ["parameters"]
-    if part == "run":
-        run(Path(rest[0]), rest[1:] or [name for name, model in MODELS.items() if not model.trivial])
-    elif part == "choices":
-        choices(Path(rest[0]))
-    elif part == "table":
-        table(Path(rest[0]))
-    else:
-        parameters(Path(rest[0]) if rest else None)
+    start()

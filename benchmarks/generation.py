@@ -1,7 +1,5 @@
 """How fast instances are made: ratios within one run, because machines are noisy.
 
-    python benchmarks/generation.py [cora] [citation] [large] [growth] [global]
-
 ``cora`` needs the real data (LOGRAB_MIRROR or the cache); ``global`` takes Cora and PubMed in if LOGRAB_MIRROR is
 set; the others need nothing.
 """
@@ -10,13 +8,24 @@ from __future__ import annotations
 
 import os
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+
+from command import Part, parse
+
+if __name__ == "__main__":
+    run = parse(__doc__, {
+        "cora": Part(lambda: against_the_plain_loop("cora"),
+                     "Cora in patches, against networkx and numpy patch by patch", "20 s"),
+        "citation": Part(lambda: against_the_plain_loop("citation"), "the same on the generated graph", "30 s"),
+        "large": Part(lambda: large(), "citation-170k into a file: seconds and memory", "1 minute"),
+        "growth": Part(lambda: growth(), "cost per patch against the number of patches", "30 s"),
+        "global": Part(lambda: whole_graphs(), "one embedding of a whole graph: seconds and memory", "2 minutes"),
+    })  # fmt: skip
 
 import networkx as nx
 import numpy as np
@@ -53,7 +62,8 @@ def bare_lapack(graph: Graph, d: int) -> Callable[[], None]:
     return solve
 
 
-def against_the_plain_loop(graph: Graph) -> None:
+def against_the_plain_loop(source: str) -> None:
+    graph = lograb.load_graph(source)
     for d in (1, 2):
         ours = seconds(lambda d=d: lograb.generate(graph, d=d, k=32), 5)
         lapack = seconds(bare_lapack(graph, d), 3)
@@ -138,14 +148,5 @@ def cut_and_observe(graph: Graph, lists: list[np.ndarray]) -> None:
     observe(patches, induced_edges(patches, graph), InstanceSpec(strategy="custom"), rng, rng, rng)
 
 
-PARTS: dict[str, Callable[[], None]] = {
-    "cora": lambda: against_the_plain_loop(lograb.load_graph("cora")),
-    "citation": lambda: against_the_plain_loop(lograb.load_graph("citation")),
-    "large": large,
-    "growth": growth,
-    "global": whole_graphs,
-}
-
 if __name__ == "__main__":
-    for name in sys.argv[1:] or PARTS:
-        PARTS[name]()
+    run()

@@ -1,18 +1,27 @@
 """Task 3 on real data: inter-fragment link prediction, beside the paper's rows and the floors.
 
-    python benchmarks/links.py rows [METHOD ...]        all rows, or some methods only; floors are methods too
-    python benchmarks/links.py halo                     clusters with their halos kept
-    python benchmarks/links.py counts                   how many edges run between fragments, per seed
-
 Instances of several seeds are pooled. Needs the real data (LOGRAB_MIRROR or the cache) and the extra gnn.
 Prints Markdown rows as they are done.
 """
 
 from __future__ import annotations
 
-import sys
 import time
+from importlib import import_module
 from typing import Any
+
+from command import Part, one_of, parse
+
+if __name__ == "__main__":
+    known = one_of(lambda: [*import_module("lograb.learning.links.catalog").LINKS, "neo-gnn-hidden"])
+    methods = {"metavar": "METHOD", "nargs": "*", "type": known}
+    run = parse(__doc__, {
+        "rows": Part(lambda names: rows(names, list(ROWS)),
+                     "all rows, or some methods only; floors are methods too", "an hour", (methods,)),
+        "halo": Part(lambda names: rows(names, [title for title in ROWS if "cluster" in title], "keep"),
+                     "clusters with their halos kept", "half an hour", (methods,)),
+        "counts": Part(lambda: counts(), "how many edges run between fragments, per seed", "5 s"),
+    }, default="rows")  # fmt: skip
 
 import numpy as np
 
@@ -76,7 +85,7 @@ def rows(methods: list[str], titles: list[str], halo: Halo = "drop") -> None:
     for title in titles:
         asked = questions_of(title, halo)
         count = sum(len(questions.positives) for questions in asked)
-        for method in methods:
+        for method in methods or METHODS:
             start = time.perf_counter()
             found, hard = pooled(asked, method)
             took = (time.perf_counter() - start) / len(SEEDS)
@@ -101,10 +110,4 @@ def counts() -> None:
 
 
 if __name__ == "__main__":
-    part, given = (sys.argv[1] if len(sys.argv) > 1 else "rows"), sys.argv[2:]
-    if part == "counts":
-        counts()
-    elif part == "halo":
-        rows(given or list(METHODS), [title for title in ROWS if "cluster" in title], "keep")
-    else:
-        rows(given or list(METHODS), list(ROWS))
+    run()

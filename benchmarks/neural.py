@@ -1,23 +1,32 @@
 """The neural attacks on the first row of each dataset, beside the paper's figures, floor and ceiling.
 
-    python benchmarks/neural.py rows [cora citeseer ...]   GAE, VGAE and GCN-LE with and without features
-    python benchmarks/neural.py choices [cora ...]         what the paper leaves open, one choice at a time
-    python benchmarks/neural.py speed                      seconds and memory, up to BlogCatalog
-
 Needs the real data (LOGRAB_MIRROR or the cache) and the extra gnn. Prints Markdown rows as they are done.
 """
 
 from __future__ import annotations
 
 import resource
-import sys
-import time
 from typing import Any
+
+from command import Part, one_of, parse
+
+if __name__ == "__main__":
+    sources = {"metavar": "SOURCE", "nargs": "*", "type": one_of(["cora", "citeseer", "pubmed"]),
+               "default": ["cora", "citeseer"]}  # fmt: skip
+    run = parse(__doc__, {
+        "rows": Part(lambda sources: rows(sources), "GAE, VGAE and GCN-LE with and without features, on Cora and "
+                     "CiteSeer", "10 minutes", (sources,)),
+        "choices": Part(lambda sources: choices(sources), "what the paper leaves open, one choice at a time",
+                        "30 minutes", (sources,)),
+        "speed": Part(lambda: speed(), "seconds and memory, up to BlogCatalog", "5 minutes"),
+    }, default="rows")  # fmt: skip
 
 import numpy as np
 
 import lograb
-from lograb.tasks import bounds, run_attack, score
+from lograb.attacks import Gae, find_attack
+from lograb.score import Score
+from lograb.tasks.reconstruction import floor_and_ceiling
 
 SEEDS = (0, 1, 2)
 PARAMETERS: dict[str, Any] = {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05}
@@ -39,17 +48,25 @@ def spread(values: list[float]) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
 
 
+def scores_of(
+    instances: list[lograb.Instance], name: str, settings: dict[str, Any], *, features: bool
+) -> list[Score]:
+    attack = find_attack(name)(**settings)
+    return [lograb.evaluate(instance, lograb.attack(instance, attack, seed=seed, features=features))
+            for seed, instance in zip(SEEDS, instances)]  # fmt: skip
+
+
 def rows(sources: list[str]) -> None:
     print("| dataset | attack | paper | with features, recovered | global | without features, recovered | global "
           "| floor | ceiling |\n|---|---|---|---|---|---|---|---|---|")  # fmt: skip
     for source in sources:
         instances = [lograb.generate(source, seed=seed, **PARAMETERS) for seed in SEEDS]
-        around = [bounds(instance, seed) for seed, instance in zip(SEEDS, instances)]
+        around = [floor_and_ceiling(instance) for instance in instances]
         edges = " | ".join(spread([b[which] for b in around]) for which in ("floor", "ceiling"))
         for name, printed in zip(NAMES, PAPER[source]):
             cells = []
             for features in (True, False):
-                found = [score(instance, name, seed, None, features) for seed, instance in zip(SEEDS, instances)]
+                found = scores_of(instances, name, {}, features=features)
                 cells += [spread([row["f1"][scope] for row in found]) for scope in ("recovered", "global")]
             print(f"| {source} | {name} | {printed / 100:.3f} | {' | '.join(cells)} | {edges} |", flush=True)
 
@@ -62,7 +79,7 @@ def choices(sources: list[str]) -> None:
         for text, settings in CHOICES:
             cells, claims = [], 0.0
             for name in NAMES:
-                found = [score(instance, name, seed, settings, True) for seed, instance in zip(SEEDS, instances)]
+                found = scores_of(instances, name, settings, features=True)
                 f1 = spread([row["f1"]["recovered"] for row in found])
                 precision, recall = (np.mean([row[what] for row in found]) for what in ("precision", "recall"))
                 claims = float(np.mean([row["claimed"] for row in found]))
@@ -77,17 +94,12 @@ def speed() -> None:
     ]  # fmt: skip
     for source, features, settings in cases:
         instance = lograb.generate(source, seed=0, **PARAMETERS)
-        start = time.perf_counter()
-        answer, _ = run_attack(instance, "gae", 0, settings, features)
+        answer = lograb.attack(instance, Gae(**settings), features=features)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        took, n_edges = time.perf_counter() - start, answer.diagnostics["input_edges"]
-        print(f"gae on {source}, features {features}, {settings}: {took:.1f} s, {n_edges:,} input edges, "
-              f"peak so far {peak:.1f} GiB", flush=True)  # fmt: skip
+        print(f"gae on {source}, features {features}, {settings}: {answer.seconds:.1f} s, "
+              f"{answer.diagnostics['input_edges']:,} input edges, peak so far {peak:.1f} GiB",
+              flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
-    part, given = (sys.argv[1] if len(sys.argv) > 1 else "rows"), sys.argv[2:]
-    if part == "speed":
-        speed()
-    else:
-        {"rows": rows, "choices": choices}[part](given or ["cora", "citeseer"])
+    run()

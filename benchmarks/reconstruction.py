@@ -1,15 +1,5 @@
 """Task 1 on the rows of the paper's tables, over seeds, beside floor and ceiling.
 
-    python benchmarks/reconstruction.py core [ROWS]         the core table (rows 1-8 by default)
-    python benchmarks/reconstruction.py ablation            the ablation table, full and auto
-    python benchmarks/reconstruction.py choices [ROW]       AFR with switches changed (row 1 by default)
-    python benchmarks/reconstruction.py eigen-sync [ROWS]   Eigen-sync with switches changed (rows 1-8)
-    python benchmarks/reconstruction.py centres [ROWS]      membership with and without published centres
-    python benchmarks/reconstruction.py clusters            AFR on row 10 by the number of clusters
-    python benchmarks/reconstruction.py rivals SOURCE NAMES attacks on one instance, seconds and memory
-    python benchmarks/reconstruction.py pairs [SOURCE]      counting co-observed pairs against a sparse product
-    python benchmarks/reconstruction.py speed               seconds and memory of AFR
-
 Needs the real data (LOGRAB_MIRROR or the cache). Prints Markdown rows as they are done.
 """
 
@@ -20,18 +10,44 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
+
+from command import Part, one_of, parse
+
+if __name__ == "__main__":
+    row = {"metavar": "ROW", "type": one_of(range(1, 15))}
+    attacks = {"metavar": "ATTACK", "nargs": "+", "type": one_of(lambda: import_module("lograb.attacks").ATTACKS)}
+    some_rows = row | {"nargs": "*", "default": list(range(1, 9))}
+    run = parse(__doc__, {
+        "core": Part(lambda rows: core(rows), "the core table, rows 1 to 8", "5 minutes", (some_rows,)),
+        "ablation": Part(lambda: ablation(), "the ablation table, full and auto", "3 minutes"),
+        "choices": Part(lambda row: choices(row), "AFR with switches changed, row 1", "1 minute",
+                        (row | {"nargs": "?", "default": 1},)),
+        "eigen-sync": Part(lambda rows: eigen_sync(rows), "Eigen-sync with switches changed, rows 1 to 8",
+                           "30 minutes", (some_rows,)),
+        "centres": Part(lambda rows: centres(rows), "membership with and without published centres, rows 1 to 8",
+                        "10 s", (some_rows,)),
+        "clusters": Part(lambda: clusters(), "AFR on row 10 by the number of clusters", "1 minute"),
+        "rivals": Part(lambda source, names: rivals(source, names),
+                       "attacks on one instance of any source, seconds and memory", "seconds on Cora",
+                       ({"metavar": "SOURCE"}, attacks)),
+        "pairs": Part(lambda source: pairs(source), "counting co-observed pairs against a sparse product",
+                      "1 minute on BlogCatalog", ({"metavar": "SOURCE", "nargs": "?", "default": "blogcatalog"},)),
+        "speed": Part(lambda: speed(), "seconds and memory of AFR, up to BlogCatalog", "2 minutes"),
+    }, default="core")  # fmt: skip
 
 import numpy as np
 import scipy.sparse as sp
 
 import lograb
-from lograb.attacks.baselines.eigen_sync import EigenSync, align
+from lograb.attacks import Afr, EigenSync, find_attack
+from lograb.attacks.baselines.eigen_sync import align
 from lograb.attacks.baselines.membership import membership
 from lograb.attacks.baselines.nearest import join_neighbours
 from lograb.metrics import count_edges
 from lograb.pairs import shared_pairs
-from lograb.tasks import bounds, score
+from lograb.tasks.reconstruction import floor_and_ceiling
 from lograb.types import Floats, Ints, Observations
 
 SEEDS = (0, 1, 2)
@@ -103,11 +119,11 @@ def measure(source: str, parameters: dict[str, Any], runs: dict[str, Run]) -> di
     for seed in SEEDS:
         instance = lograb.generate(source, seed=seed, **parameters)
         for name, (attack, settings) in runs.items():
-            row = score(instance, attack, seed, settings)
-            for scope in ("global", "recovered"):
-                out[name][scope].append(row["f1"][scope])
-            out[name].setdefault("stitches", []).append(row["diagnostics"].get("stitches_accepted"))
-        for name, value in bounds(instance, seed).items():
+            answer = lograb.attack(instance, find_attack(attack)(**settings), seed=seed)
+            for scope, value in lograb.evaluate(instance, answer)["f1"].items():
+                out[name][scope].append(value)
+            out[name].setdefault("stitches", []).append(answer.diagnostics.get("stitches_accepted"))
+        for name, value in floor_and_ceiling(instance).items():
             out[name].append(value)
     return out
 
@@ -137,7 +153,7 @@ def ablation() -> None:
               f"{stitches} |", flush=True)  # fmt: skip
 
 
-def choices(number: int = 1) -> None:
+def choices(number: int) -> None:
     source, parameters, _, _ = ROWS[number]
     found = measure(source, parameters, {name: ("afr", settings) for name, settings in CHOICES})
     print("| choice | global | recovered |\n|---|---|---|")
@@ -222,7 +238,7 @@ def clusters() -> None:
               f"{spread(found['ceiling'])} |", flush=True)  # fmt: skip
 
 
-def pairs(source: str = "blogcatalog") -> None:
+def pairs(source: str) -> None:
     """Count co-observed pairs and look all true edges up, by bit sets and by sparse products (CPU seconds)."""
     instance = lograb.generate(source, d=1, p=0.6, k=1)
     seen, edges = instance.observations, instance.truth.edges
@@ -248,10 +264,10 @@ def rivals(source: str, names: list[str]) -> None:
     instance = lograb.generate(source, **ROWS[1][1])
     print("| attack | global | recovered | AUROC | seconds | peak so far, GiB |\n|---|---|---|---|---|---|")
     for name in names:
-        row = score(instance, name)
+        (method,) = lograb.compare(instance, [name]).methods
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"| {name} | {row['f1']['global']:.3f} | {row['f1']['recovered']:.3f} | {row['auroc']:.3f} | "
-              f"{row['seconds']:.1f} | {peak:.1f} |", flush=True)  # fmt: skip
+        print(f"| {name} | {method.f1:.3f} | {method.mean('f1', 'recovered'):.3f} | {method.mean('auroc'):.3f} | "
+              f"{method.seconds[0]:.1f} | {peak:.1f} |", flush=True)  # fmt: skip
 
 
 def speed() -> None:
@@ -259,23 +275,13 @@ def speed() -> None:
     cases.append(("blogcatalog", ROWS[1][1], "full"))
     for source, parameters, dim in cases:
         instance = lograb.generate(source, **parameters)
+        floor_and_ceiling(instance)  # once per instance: not on the attack's clock
         start = time.perf_counter()
-        score(instance, "afr", settings={"align_dim": dim})
+        lograb.evaluate(instance, lograb.attack(instance, Afr(align_dim=dim)))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(f"afr ({dim}) with its scores on {source} {parameters}: {time.perf_counter() - start:.1f} s, "
               f"peak so far {peak:.1f} GiB", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
-    part, rest = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("core", [])
-    if part == "rivals":
-        rivals(rest[0], rest[1:])
-    elif part == "pairs":
-        pairs(*rest)
-    elif part == "choices":
-        choices(*(int(n) for n in rest))
-    elif part in ("ablation", "clusters", "speed"):
-        {"ablation": ablation, "clusters": clusters, "speed": speed}[part]()
-    else:
-        rows = [int(n) for n in rest] or list(range(1, 9))
-        {"core": core, "eigen-sync": eigen_sync, "centres": centres}[part](rows)
+    run()

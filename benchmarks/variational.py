@@ -1,33 +1,40 @@
 """Proposition 1 tried: the variational procedure on small generated graphs in the global scenario.
 
-    python benchmarks/variational.py exact               the posterior itself, all graphs on 6 nodes enumerated
-    python benchmarks/variational.py recovery [N ...]    F1 and AUROC of the attack (20 50 100 nodes)
-    python benchmarks/variational.py rivals [N ...]      F1 of other attacks on the same instances
-    python benchmarks/variational.py truth [N ...]       where an ascent ends that starts at the true graph
-    python benchmarks/variational.py budget              what more steps and samples buy at 20 nodes
-    python benchmarks/variational.py growth              time of a step against the number of nodes
-
 Needs networkx. Times are processor times: run it with OMP_NUM_THREADS=1. Prints Markdown rows as they are done:
 means over three graphs (Erdős–Rényi, preferential attachment, small world; about two edges per node, connected).
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from itertools import permutations, product
 from typing import Any
+
+from command import Part, at_least, parse
+
+if __name__ == "__main__":
+    sizes = {"metavar": "N", "nargs": "*", "type": at_least(5), "default": [20, 50, 100]}
+    run = parse(__doc__, {
+        "exact": Part(lambda: exact(), "the posterior itself, all graphs on 6 nodes enumerated", "30 s"),
+        "recovery": Part(lambda sizes: recovery(sizes), "F1 and AUROC of the attack, 20, 50 and 100 nodes",
+                         "20 minutes", (sizes,)),
+        "rivals": Part(lambda sizes: rivals(sizes), "F1 of other attacks on the same instances", "20 s", (sizes,)),
+        "truth": Part(lambda sizes: truth(sizes), "where an ascent ends that starts at the true graph",
+                      "20 minutes", (sizes,)),
+        "budget": Part(lambda: budget(), "what more steps and samples buy at 20 nodes", "5 minutes"),
+        "growth": Part(lambda: growth(), "time of a step against the number of nodes", "1 minute"),
+    }, default="exact")  # fmt: skip
 
 import networkx as nx
 import numpy as np
 from scipy.special import expit, softmax
 
 import lograb
-from lograb.attacks.variational import VariationalSettings
+from lograb.attacks import Variational, find_attack
 from lograb.attacks.variational.ascent import Problem, ascend, distances, estimate, open_uniform
 from lograb.attacks.variational.variational import gauge_blocks, state_problem
 from lograb.instance import Instance
-from lograb.tasks import bounds, evaluate, run_attack
+from lograb.tasks.reconstruction import floor_and_ceiling
 from lograb.types import Graph, Reconstruction
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -52,7 +59,7 @@ def small_graphs(n: int) -> list[Graph]:
 def posed(graph: Graph, k: int, sigma: float, **settings: Any) -> tuple[Problem, np.ndarray]:
     """State the problem for a whole graph; returns the truth as one flag per pair beside it."""
     seen = lograb.generate(graph, strategy="global", k=k, sigma=sigma).observations
-    problem = state_problem(seen.block(0)[None], gauge_blocks(seen, 0), sigma, VariationalSettings(**settings))
+    problem = state_problem(seen.block(0)[None], gauge_blocks(seen, 0), sigma, Variational(**settings))
     upper = np.triu_indices(graph.n_nodes, k=1)
     return problem, graph.adjacency.toarray()[upper]
 
@@ -60,7 +67,7 @@ def posed(graph: Graph, k: int, sigma: float, **settings: Any) -> tuple[Problem,
 def attacked(instance: Instance, settings: dict[str, Any]) -> tuple[Reconstruction, float]:
     """Run the attack; returns the processor time it took, which other work on the machine does not change."""
     start = time.process_time()
-    answer, _ = run_attack(instance, "variational", settings=settings)
+    answer = lograb.attack(instance, Variational(**settings))
     return answer, time.process_time() - start
 
 
@@ -103,11 +110,11 @@ def recovery(sizes: list[int]) -> None:
     print("|" + "---|" * (4 + len(VARIANTS)))
     for n, share, sigma in product(sizes, (1.0, 0.5), SIGMAS):
         instances = [lograb.generate(g, strategy="global", k=int(share * n), sigma=sigma) for g in small_graphs(n)]
-        cells = [f"{np.mean([bounds(i)['floor'] for i in instances]):.3f}"]
+        cells = [f"{np.mean([floor_and_ceiling(i)['floor'] for i in instances]):.3f}"]
         for settings in VARIANTS.values():
             runs = [attacked(i, settings) for i in instances]
-            scores = [evaluate(i, answer) for i, (answer, _) in zip(instances, runs)]
-            f1, auroc = (np.mean(x) for x in ([s["f1"]["global"] for s in scores], [s["auroc"] for s in scores]))
+            scores = [lograb.evaluate(i, answer) for i, (answer, _) in zip(instances, runs)]
+            f1, auroc = np.mean([(score.f1, score["auroc"]) for score in scores], axis=0)
             cells.append(f"{f1:.3f}, {auroc:.3f}, {np.mean([s for _, s in runs]):.1f}")
         print(f"| {n} | {int(share * n)} | {sigma} | " + " | ".join(cells) + " |", flush=True)
 
@@ -118,9 +125,10 @@ def rivals(sizes: list[int]) -> None:
     print("|" + "---|" * (4 + len(RIVALS)))
     for n, share, sigma in product(sizes, (1.0, 0.5), SIGMAS):
         instances = [lograb.generate(g, strategy="global", k=int(share * n), sigma=sigma) for g in small_graphs(n)]
-        cells = [f"{np.mean([bounds(i)['floor'] for i in instances]):.3f}"]
+        cells = [f"{np.mean([floor_and_ceiling(i)['floor'] for i in instances]):.3f}"]
         for name, settings in RIVALS.items():
-            f1 = [evaluate(i, run_attack(i, name, settings=settings)[0])["f1"]["global"] for i in instances]
+            attack = find_attack(name)(**settings)
+            f1 = [lograb.evaluate(i, lograb.attack(i, attack)).f1 for i in instances]
             cells.append(f"{np.mean(f1):.3f}")
         print(f"| {n} | {int(share * n)} | {sigma} | " + " | ".join(cells) + " |", flush=True)
 
@@ -159,11 +167,8 @@ def budget() -> None:
             continue
         settings = VARIANTS[name] | {"samples": samples, "steps": steps, "learning_rate": rate}
         runs = [attacked(i, settings) for i in instances]
-        scores = [evaluate(i, answer) for i, (answer, _) in zip(instances, runs)]
-        f1, auroc, error = (
-            np.mean([s[c]["global"] if c == "f1" else s[c] for s in scores])
-            for c in ("f1", "auroc", "frobenius_error")
-        )
+        scores = [lograb.evaluate(i, answer) for i, (answer, _) in zip(instances, runs)]
+        f1, auroc, error = np.mean([(s.f1, s["auroc"], s["frobenius_error"]) for s in scores], axis=0)
         cells = f"{f1:.3f} | {auroc:.3f} | {error:.2f} | {np.mean([s for _, s in runs]):.1f}"
         print(f"| {name} | {samples} | {steps} | {rate} | {cells} |", flush=True)
 
@@ -188,10 +193,4 @@ def growth() -> None:
 
 
 if __name__ == "__main__":
-    part, *rest = sys.argv[1:] or ["exact"]
-    sizes = [int(x) for x in rest] or [20, 50, 100]
-    by_size = {"recovery": recovery, "rivals": rivals, "truth": truth}
-    if part in by_size:
-        by_size[part](sizes)
-    else:
-        {"exact": exact, "budget": budget, "growth": growth}[part]()
+    run()

@@ -3,6 +3,7 @@
 import tracemalloc
 from itertools import islice
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -47,7 +48,7 @@ def test_streaming_memory_does_not_grow_with_the_number_of_graphs(tmp_path, monk
     for count in (20, 300, 1000):  # the first run pays for imports
         monkeypatch.setattr(pipeline, "count_graphs", lambda source, count=count: count)
         some = islice(everything("molecules"), count)
-        monkeypatch.setattr(pipeline, "load_graphs", lambda source, progress, some=some: some)
+        monkeypatch.setattr(pipeline, "load_graphs", lambda source, some=some, **_: some)
         tracemalloc.start()
         lograb.generate_file("molecules", tmp_path / "x.lograb")
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -66,6 +67,47 @@ def test_custom_patches_and_names_survive(tmp_path):
     assert loaded.origin.source == "g.csv"
     assert str(tmp_path).encode() not in path.read_bytes()
     assert loaded.observations.n_patches == 2
+
+
+def test_patches_imply_the_strategy_custom(tmp_path):
+    (tmp_path / "g.csv").write_text("ann,bob\nbob,eve\nann,eve\n")
+    (tmp_path / "p.csv").write_text("node,group\nann,x\nbob,x\neve,y\n")
+    instance = lograb.generate(tmp_path / "g.csv", patches=tmp_path / "p.csv")
+    assert instance.spec.strategy == "custom"
+    assert instance.patch_names == instance.observations.patch_names == ("x", "y")
+    assert instance.observations.sizes.tolist() == [2, 1]
+    assert lograb.generate("karate", patches_by="label").spec.strategy == "custom"
+    assert lograb.generate("karate").spec.strategy == "d-hop"
+    for brought in ({"patches": [[0, 1]]}, {"patches_by": "label"}):
+        with pytest.raises(LograbError, match="got the strategy 'd-hop': leave one of the two out"):
+            lograb.generate("karate", strategy="d-hop", **brought)
+
+
+def test_brought_patches_cut_one_graph():
+    assert lograb.generate("molecules", graph=3, patches=[[0, 1]]).n_patches == 1
+    for brought in ({"patches": [[0, 1]]}, {"patches_by": "label"}):
+        with pytest.raises(LograbError, match="cuts one graph"):
+            lograb.generate("molecules", **brought)
+
+
+def test_bad_patches_fail_before_the_graph_is_loaded(tmp_path):
+    for bad in (tmp_path / "none.csv", [1, 2, 3]):
+        with pytest.raises(LograbError, match="patches"):
+            lograb.generate(tmp_path / "no-such-graph.csv", patches=bad)
+
+
+def test_several_graphs_in_a_list(tmp_path):
+    graphs = [nx.path_graph(5), nx.Graph([("a", "b"), ("b", "c")]), lograb.Graph.from_edges("g", 2, [(0, 1)])]
+    made = lograb.generate(graphs, d=1, p=0.8, sigma=0.1)
+    lograb.generate_file(graphs, tmp_path / "x.lograb", d=1, p=0.8, sigma=0.1)
+    lograb.verify(tmp_path / "x.lograb")
+    loaded = lograb.load(tmp_path / "x.lograb")
+    assert len(made) == len(loaded) == 3
+    assert made.name == "graphs"
+    assert [graph.truth.n_edges for graph in loaded] == [4, 2, 1]
+    assert loaded[1].node_names == ("a", "b", "c")
+    alone = lograb.generate(graphs, graph=1, d=1, p=0.8, sigma=0.1)
+    assert np.array_equal(alone.observations.vectors, loaded[1].observations.vectors)
 
 
 def test_global_instances_hold_one_embedding_per_graph(tmp_path):
@@ -119,7 +161,9 @@ def test_sources_as_python_objects():
         ({"gauge": "both"}, "gauge"),
         ({"clusters": 3}, "clusters belongs"),
         ({"seed": None}, "seed"),
-        ({"strategy": "custom"}, "needs node lists"),
+        ({"strategy": "custom"}, "needs patches, got none"),
+        ({"sigm": 0.1}, "unknown parameter 'sigm'. Did you mean 'sigma'"),
+        ({"patchs": [[0]]}, "Did you mean 'patches'"),
     ],
 )
 def test_bad_parameters(parameters, message):

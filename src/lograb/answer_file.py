@@ -34,6 +34,8 @@ def check_answer_name(path: Path) -> None:
         raise LograbError(f"an answer is written to .npz (everything) or .csv, .tsv, .txt (a table), got '{path}'")
     if path.is_dir():
         raise LograbError(f"'{path}' is a folder: name a file in it")
+    if not path.parent.is_dir():
+        raise LograbError(f"cannot write '{path}': there is no folder '{path.parent}'")
     if path.is_file() and path.stat().st_size and not _is_answer(path):
         raise LograbError(f"'{path}' exists and is not an earlier answer: choose another name or remove it")
 

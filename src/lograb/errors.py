@@ -1,14 +1,19 @@
-"""The errors that a user can cause, and the one rule for their texts.
+"""The errors that a user can cause, the notices a user should read, and the one rule for their texts.
 
 Every message states the rule, and the value received and the remedy where they help. The command
-line turns each of them into one line on stderr and exit code 2 (``lograb verify`` turns an
-`ArchiveError` into 1).
+line turns each error into one line on stderr and exit code 2 (``lograb verify`` turns an
+`ArchiveError` into 1), and each notice into one line that starts with "note:".
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+
+Notify = Callable[[str], None]
+"""Called with the text of a notice."""
 
 
 class LograbError(ValueError):
@@ -28,6 +33,18 @@ class MissingExtraError(LograbError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra '{extra}': install lograb as with pip install '.[{extra}]'")
+
+
+class LograbNotice(UserWarning):
+    """Something in a user's data was changed, dropped or read in one of several ways."""
+
+
+def warn(text: str) -> None:
+    """Issue a notice as a warning that points at the user's line, the first one outside lograb."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "lograb":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, LograbNotice, stacklevel=level)
 
 
 def unknown_name(kind: str, name: str, choices: Iterable[str]) -> LograbError:

@@ -16,9 +16,10 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
+from lograb.packed import packed
 from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
-from lograb.types import Graph, Ints, Matrix, Observations
+from lograb.types import Graph, Ints, Matrix, Observations, check_names
 
 
 class Instance:
@@ -39,6 +40,23 @@ class Instance:
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
         self.manifest = manifest
         self.tables = tables
+
+    @classmethod
+    def from_observations(
+        cls, observations: Observations, truth: Graph | None = None, name: str = "packed"
+    ) -> Instance:
+        """Make an instance of observations that lograb did not make, to be scored if the truth is at hand.
+
+        Parameters
+        ----------
+        observations : Observations
+            See `Observations.from_arrays`.
+        truth : Graph, optional
+            The graph behind them (`lograb.load_graph` reads one). Nodes are matched by name, by number where they
+            have none, and take its numbers.
+        name : str
+        """
+        return cls(*packed(observations, truth, name))
 
     @property
     def spec(self) -> InstanceSpec:
@@ -108,15 +126,17 @@ class Instance:
             patches = np.asarray(self.tables[schema.GRAPH_PATCHES][0 : len(self) + 1])
             graph = int(np.searchsorted(patches, i, side="right")) - 1
         first, last = self.tables[schema.GRAPH_NODES][graph : graph + 2]
-        columns = {n: c for n, c in self.tables.items() if schema.part(n) == "observations"}
-        return _observations(self.spec, int(last - first), cut(columns, "patch", i, i + 1))
+        columns = cut({n: c for n, c in self.tables.items() if schema.part(n) in ("observations", "patches")},
+                      "patch", i, i + 1)  # fmt: skip
+        seen = _observations(self.spec, int(last - first), columns)
+        return _named(seen, None, _unpack(columns, schema.PATCH_NAME_PTR, schema.PATCH_NAMES))
 
     @cached_property
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
         columns = {n: self._whole(n) for n in self.tables if schema.part(n) == "observations"}
         seen = _observations(self.spec, self.n_nodes, columns)
-        return replace(seen, node_names=self.node_names, patch_names=self.patch_names)
+        return _named(seen, self.node_names, self.patch_names)
 
     def observe(self, *, features: bool = False) -> Observations:
         """Give what the eavesdropper sees, with or without the features of the observed nodes."""
@@ -162,11 +182,7 @@ class Instance:
         return self._names(schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
 
     def _names(self, pointer_column: str, column: str) -> tuple[str, ...] | None:
-        ptr = self._whole(pointer_column)
-        try:
-            return None if ptr is None else unpack_names(ptr, self._whole(column))
-        except UnicodeDecodeError:
-            raise ArchiveError(f"{column}.npy", "is not UTF-8") from None
+        return _unpack({name: self._whole(name) for name in (pointer_column, column)}, pointer_column, column)
 
     @property
     def core(self) -> Any:
@@ -240,6 +256,28 @@ class Instance:
             "truth": self.has_truth,
             "notices": list(self.manifest.notices),
         }  # fmt: skip
+
+
+def _unpack(columns: dict[str, Any], pointer_column: str, column: str) -> tuple[str, ...] | None:
+    """Read names from their columns; None where there are none."""
+    ptr = columns.get(pointer_column)
+    try:
+        return None if ptr is None else unpack_names(ptr, columns[column])
+    except UnicodeDecodeError:
+        raise ArchiveError(f"{column}.npy", "is not UTF-8") from None
+
+
+def _named(
+    seen: Observations, node_names: tuple[str, ...] | None, patch_names: tuple[str, ...] | None
+) -> Observations:
+    """Give observations the names of their nodes and patches, which must be distinct."""
+    for what, column, names, count in (("nodes", schema.NAMES, node_names, seen.n_nodes),
+                                       ("patches", schema.PATCH_NAMES, patch_names, seen.n_patches)):  # fmt: skip
+        try:
+            check_names(what, names, count)
+        except LograbError as error:
+            raise ArchiveError(f"{column}.npy", str(error)) from None
+    return replace(seen, node_names=node_names, patch_names=patch_names)
 
 
 def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> Observations:

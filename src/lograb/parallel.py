@@ -93,12 +93,16 @@ def ordered_map(
         return
     with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque()
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > 2 * workers:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        finally:
+            for unwanted in waiting:  # whoever stops early does not wait for the rest
+                unwanted.cancel()
 
 
 def split_map(function: Callable[[slice], None], n: int, parts: int) -> None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,24 +22,27 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
 from lograb.attacks import ATTACKS, as_attack, label_of
 from lograb.consistency import check_graph
-from lograb.errors import LograbError
-from lograb.fragment import NodeLists, fragment
+from lograb.errors import LograbError, Notify, unknown_name, warn
+from lograb.fragment import fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
 from lograb.instance import Instance
-from lograb.patches import read_node_lists
-from lograb.progress import Progress
+from lograb.patches import Bring, Given, bring, choose
+from lograb.progress import Progress, ignore
 from lograb.report import Comparison, Method
 from lograb.score import Score
 from lograb.spec import GaugeName, InstanceSpec, StrategyName
 from lograb.tasks import attack as attack
 from lograb.tasks import evaluate as evaluate
-from lograb.types import Graph
+from lograb.types import Graph, Patches
+
+INPUTS = ("graph", "patches", "patches_by", "header", "progress")
+"""What `generate` takes beside the fields of `InstanceSpec`."""
 
 
 def generate(
     source: Any,
     *,
-    strategy: StrategyName = "d-hop",
+    strategy: StrategyName | None = None,
     d: int = 1,
     p: float = 1.0,
     k: int = 32,
@@ -49,7 +53,8 @@ def generate(
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
     graph: int | None = None,
-    patches: NodeLists | str | Path | None = None,
+    patches: Given | None = None,
+    patches_by: str | None = None,
     header: bool | None = None,
     progress: Progress | None = None,
     **unknown: Any,
@@ -58,8 +63,9 @@ def generate(
 
     Parameters
     ----------
-    source : catalog name, path, Graph, networkx graph, scipy sparse matrix or PyG Data
-    strategy : how patches are cut: d-hop, cluster, random, custom, or global for the whole graph at once
+    source : catalog name, path, Graph, networkx graph, scipy sparse matrix, PyG Data, or a list of such objects
+    strategy : how patches are cut: d-hop, cluster, random, custom, or global for the whole graph at once; by
+        default d-hop, or custom where patches are brought
     d : radius of a patch; for clusters the radius of the halo
     p : fraction of the nodes (custom: of the patches) that is observed
     k : eigenvectors kept per patch
@@ -70,9 +76,13 @@ def generate(
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
     graph : which graph of a dataset that holds many; all of them by default
-    patches : for custom: node lists, or a file of them
+    patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be
+        a table node,group. Groups give the patches their names
+    patches_by : for custom: an attribute of the nodes, one patch for each of its values; "label" cuts by class
     header : for an edge list: whether its first line is a header; None to find out
     progress : called with the stage, how much of it is done and how much there is
+
+    What was changed in the data on the way is told in warnings of the class `LograbNotice`.
 
     Examples
     --------
@@ -83,7 +93,8 @@ def generate(
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
                   "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
-    manifest, pieces = _plan(source, graph, patches, header, progress, parameters | unknown)
+    cut_by = bring(patches, patches_by)
+    manifest, pieces = _plan(source, graph, cut_by, header, progress, None, parameters | unknown)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 
@@ -94,15 +105,16 @@ def generate_file(
     *,
     truth: bool = True,
     graph: int | None = None,
-    patches: NodeLists | str | Path | None = None,
+    patches: Given | None = None,
+    patches_by: str | None = None,
     header: bool | None = None,
     progress: Progress | None = None,
-    notify: Callable[[str], None] | None = None,
+    notify: Notify | None = None,
     **parameters: Any,
 ) -> str:
     """Like `generate`, but straight into a file, one graph in memory at a time.
 
-    `notify` is called with each notice of the reader; an archive without truth does not keep them.
+    `notify` is called with each notice; without it they are warnings. An archive without truth does not keep them.
     Returns the SHA-256 of the file. With ``truth=False`` whatever would answer Task 1 is left out.
     """
     for name, given in (("source", source), ("patches", patches)):
@@ -110,12 +122,12 @@ def generate_file(
         if file is not None and file.is_file() and file.resolve() == Path(path).resolve():
             raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
     with archive.Writer(path, truth=truth) as writer:  # first, so that a bad path fails before work starts
-        manifest, pieces = _plan(source, graph, patches, header, progress, parameters)
-        if notify is not None:
-            for text in manifest.notices:
-                notify(text)
+        cut_by = bring(patches, patches_by)
+        manifest, pieces = _plan(source, graph, cut_by, header, progress, notify, parameters)
         for tables in pieces:
             writer.append(tables)
+        if progress is not None:
+            progress("writing", 0, None)
         return writer.finish(manifest)
 
 
@@ -145,6 +157,7 @@ def compare(
     seeds: int = 1,
     features: bool = False,
     progress: Progress | None = None,
+    finished: Callable[[str, Score | None, float], None] | None = None,
     **parameters: Any,
 ) -> Comparison:
     """Run attacks on the same instances and set them side by side, between one floor and one ceiling.
@@ -160,6 +173,9 @@ def compare(
     features : bool
         Whether the attacks that can use features see those of the observed nodes.
     progress : callable, optional
+        Called with the attack that runs and its stage, how many runs are done and how many there are.
+    finished : callable, optional
+        Called after each run with the attack's name, its score (None where it could not run) and the seconds.
     **parameters
         As for `generate`.
 
@@ -177,27 +193,44 @@ def compare(
                           "graph instead of the instance to choose them here")  # fmt: skip
     if not isinstance(seeds, int) or seeds < 1:
         raise LograbError(f"compare needs at least one seed, got {seeds!r}")
+    if not fresh and not subject.has_truth:
+        raise LograbError(f"the instance '{subject.name}' was saved without its truth: attacks on it can be run "
+                          "(lograb.attack), but not compared")  # fmt: skip
     runs: dict[str, list[tuple[Score, float]]] = {name: [] for name in chosen}
     problems: dict[str, str] = {}
     summary: dict[str, Any] = {}
+    tell = ignore if progress is None else progress
     for number in range(seeds):
-        instance = generate(subject, seed=first + number, **parameters) if fresh else subject
+        place = partial(_place, tell, number * len(chosen), seeds * len(chosen))
+        instance = generate(subject, seed=first + number, progress=place(""), **parameters) if fresh else subject
         summary = summary or instance.summary()
         for done, (name, attacker) in enumerate(chosen.items()):
-            if progress is not None:
-                progress(name, number * len(chosen) + done, seeds * len(chosen))
+            if name in problems:
+                continue
             try:
-                runs[name].append(_attack_and_score(instance, attacker, first + number, features))
+                run = _attack_and_score(instance, attacker, first + number, features, place(name, done))
+                runs[name].append(run)
             except LograbError as error:
                 problems[name] = str(error)
+            if finished is not None:
+                finished(name, *((None, 0.0) if name in problems else runs[name][-1]))
     return Comparison(summary, tuple(_method(n, a, runs[n], problems.get(n, "")) for n, a in chosen.items()),
                       seeds, fresh)  # fmt: skip
 
 
-def _attack_and_score(instance: Instance, attacker: Any, seed: int, features: bool) -> tuple[Score, float]:
+def _place(tell: Progress, before: int, total: int, name: str, done: int = 0) -> Progress:
+    """Tell of the stages of one run as part of all runs."""
+    tell(name or "preparing", before + done, total)
+    return lambda stage, *_: tell(f"{name}: {stage}" if name else stage, before + done, total)
+
+
+def _attack_and_score(
+    instance: Instance, attacker: Any, seed: int, features: bool, progress: Progress
+) -> tuple[Score, float]:
     sees = features and "features" in getattr(attacker, "uses", ()) + getattr(attacker, "optional", ("features",))
-    answer = attack(instance, attacker, seed=seed, features=sees)
+    answer = attack(instance, attacker, seed=seed, features=sees, progress=progress)
     answers = answer if isinstance(answer, list) else [answer]
+    progress("scoring", 0, None)
     return evaluate(instance, answer), float(sum(item.seconds or 0.0 for item in answers))
 
 
@@ -230,46 +263,52 @@ def _choose(attacks: Sequence[Any] | None) -> dict[str, Any]:
 def _plan(
     source: Any,
     graph: int | None,
-    patches: NodeLists | str | Path | None,
+    cut_by: Bring | None,
     header: bool | None,
     progress: Progress | None,
+    notify: Notify | None,
     parameters: dict[str, Any],
 ) -> tuple[Manifest, Iterator[dict[str, Array]]]:
     """Check everything that can be checked before work starts; then make the tables lazily."""
-    spec = InstanceSpec.of(**parameters)
-    if spec.seed is None:
-        raise LograbError("generating an instance needs a seed")
-    lists = read_node_lists(patches) if isinstance(patches, str | Path) else patches
-    lists = None if lists is None else [list(item) for item in lists]
+    for name in parameters:
+        if name not in InstanceSpec.model_fields:
+            raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
+    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
+    if spec.seed is None or spec.sigma is None:
+        raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1
-    if total > 1 and lists is not None:
+    if total > 1 and cut_by is not None:
         raise LograbError("the strategy 'custom' cuts one graph: choose it with graph=I (--graph I)")
     if total > 1:
-        graphs = load_graphs(source, progress=progress)
+        graphs = load_graphs(source, progress=progress, notify=notify)
     else:
-        graphs = iter([load_graph(source, graph=graph, header=header, progress=progress)])
+        graphs = iter([load_graph(source, graph=graph, header=header, progress=progress, notify=notify)])
     first = next(graphs)
+    brought, notices = cut_by(first) if cut_by is not None else (None, ())
+    for text in notices:
+        (notify or warn)(text)
     manifest = Manifest(
         name=first.origin.source if total > 1 else first.name,
         spec=spec,
         origin=first.origin,
-        notices=first.notices,
+        notices=(*first.notices, *notices),
         n_features=0 if first.features is None else first.features.shape[1],
     )
     numbered = enumerate(chain([first], graphs), start=graph or 0)
-    return manifest, _fragment_all(numbered, spec, spec.seed, lists, total, progress)
+    return manifest, _fragment_all(numbered, spec, spec.seed, brought, total, progress)
 
 
 def _fragment_all(
     numbered: Iterable[tuple[int, Graph]],
     spec: InstanceSpec,
     seed: int,
-    node_lists: NodeLists | None,
+    brought: Patches | None,
     total: int,
     progress: Progress | None,
 ) -> Iterator[dict[str, Array]]:
     """Fragment graph after graph; each draws from a stream of its own, whatever its company."""
     for done, (number, graph) in enumerate(numbered):
-        if progress is not None:
-            progress("fragmenting", done, total if total > 1 else None)
-        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), node_lists)
+        if progress is not None and total > 1:
+            progress("fragmenting", done, total)
+        inner = ignore if progress is None or total > 1 else progress
+        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), brought, inner)

@@ -133,9 +133,9 @@ class Score:
         v = self.values
         if not v["claimed"]:
             return f"claims nothing; some patch contains {v['co_observed']:,} of the {v['edges']:,} edges"
-        share = f" ({v['hits'] / v['co_observed']:.0%})" if v["co_observed"] else ""
-        return (f"finds {v['hits']:,} of the {v['co_observed']:,} edges that some patch contains{share}, "
-                f"{v['precision']:.0%} of its claims are right")  # fmt: skip
+        share = f" ({percent(v['found'] / v['co_observed'])})" if v["co_observed"] else ""
+        return (f"finds {v['found']:,} of the {v['co_observed']:,} edges that some patch contains{share}, "
+                f"{percent(v['hits'] / v['claimed'])} of its claims are right")  # fmt: skip
 
     def __repr__(self) -> str:
         parts = [f"{label} {_number(value)}" for label, value in self._headline()]
@@ -152,6 +152,14 @@ class Score:
         cells = "".join(f"<tr><th style='text-align:left'>{escape(label)}</th><td>{_number(value)}</td></tr>"
                         for label, value in self._headline())  # fmt: skip
         return f"<table><caption>{escape(self.task)}</caption>{cells}</table>"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent; only 0 is 0 %, and only all of it is 100 %."""
+    text = f"{100 * share:.0f}"
+    if text in ("0", "100") and share not in (0.0, 1.0):
+        text = f"{min(max(100 * share, 0.1), 99.9):.1f}"
+    return f"{text} %"
 
 
 def _number(value: Any) -> str:

@@ -7,7 +7,7 @@ not check again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from lograb.answer_file import write_answers
 from lograb.errors import LograbError
+from lograb.own_arrays import pack
 from lograb.ragged import Ints as Ints
 from lograb.ragged import check_ragged, pointer
 from lograb.spec import Origin, Protocol
@@ -53,6 +54,9 @@ class Graph:
     labels : int array (n_nodes,), -1 where unknown, or 0/1 array (n_nodes, n_classes), optional
     node_names : tuple of str, optional
         Names the user knows the nodes by; None when they are simply 0 .. n_nodes - 1.
+    attributes : mapping of str to tuples of str or None
+        What else is known of the nodes, as text, one entry per node, None where a node lacks it. Only
+        ever used to cut the graph into patches by one of them.
     notices : tuple of str
         What the reader changed (merged directions, dropped loops ...); shown to the user.
     origin : Origin
@@ -63,6 +67,7 @@ class Graph:
     features: Matrix | None = None
     labels: npt.NDArray[Any] | None = None
     node_names: tuple[str, ...] | None = None
+    attributes: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     origin: Origin = field(default_factory=lambda: Origin(source="graph"))
 
@@ -86,6 +91,9 @@ class Graph:
             raise LograbError(f"the labels of graph '{self.name}' must be integers from -1 on, one per node, or "
                               "an indicator matrix of 0 and 1")
         check_names(f"nodes of graph '{self.name}'", self.node_names, n)
+        for name, texts in self.attributes.items():
+            if len(texts) != n:
+                raise LograbError(f"graph '{self.name}' has {n} nodes but {len(texts)} entries of '{name}'")
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"
@@ -198,7 +206,7 @@ class Observations:
     """What the eavesdropper sees of one graph, and all that an attack may use.
 
     There is no path from here back to the graph. Patch ``i`` has ``q = sizes[i]`` members and
-    ``ranks[i] = min(k, q)`` eigenvectors of its normalized Laplacian, noise included.
+    ``ranks[i] <= min(k, q)`` eigenvectors of its normalized Laplacian, noise included.
 
     Attributes
     ----------
@@ -267,6 +275,58 @@ class Observations:
             raise LograbError(f"{self.n_nodes} nodes need as many feature rows, got {self.features.shape[0]}")
         check_names("nodes", self.node_names, self.n_nodes)
         check_names("patches", self.patch_names, m)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        members: Any,
+        vectors: Any,
+        values: Any = None,
+        next_values: Any = None,
+        centres: Any = None,
+        names: Sequence[str] | None = None,
+        *,
+        laplacian: str = "symmetric",
+        degrees: Any = None,
+        n_nodes: int | None = None,
+        strategy: str = "custom",
+        d: int = 0,
+        sigma: float | None = None,
+        gauge: str = "sign",
+    ) -> Observations:
+        """Take embeddings that were made elsewhere: the smallest eigenpairs of each patch's normalised Laplacian.
+
+        What is certainly something else (the unnormalised Laplacian, the largest eigenvalues ...) is refused with
+        its name; what only looks odd is a `LograbNotice`.
+
+        Parameters
+        ----------
+        members : one list of nodes per patch, in the order of the rows, as ids or names
+            Or a mapping from the names of patches, as all other arguments then; or, with one matrix as `vectors`,
+            one list for a single patch.
+        vectors : one (q, r) array per patch, the first eigenvector included
+        values : one array of r eigenvalues per patch; None when withheld
+        next_values : the first eigenvalue that was cut off of each patch; None or NaN where it is complete
+        centres : the node each patch was grown from
+        names : names of the patches
+        laplacian : {"symmetric", "random-walk", "similarity", "unnormalised"}
+            What `vectors` are eigenvectors of, see `lograb.conversions`; anything but "symmetric" is converted.
+        degrees : one array per patch, for "random-walk" with few columns
+        n_nodes : for ids, how many there are; by default one more than the largest
+        strategy, d, sigma, gauge : what is publicly known, see `lograb.spec.Protocol`
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse.csgraph, lograb
+        >>> triangle = np.ones((3, 3)) - np.eye(3)
+        >>> values, vectors = np.linalg.eigh(scipy.sparse.csgraph.laplacian(triangle, normed=True))
+        >>> lograb.Observations.from_arrays(["ann", "bob", "eve"], vectors, values).node_names
+        ('ann', 'bob', 'eve')
+        """
+        protocol = Protocol.of(strategy=strategy, d=d, sigma=sigma, gauge=gauge)
+        fields = pack(members, vectors, names, values=values, next_values=next_values, centres=centres,
+                      degrees=degrees, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)  # fmt: skip
+        return cls(protocol.model_copy(update={"k": int(fields["ranks"].max())}), **fields)
 
     @property
     def n_patches(self) -> int:

@@ -445,6 +445,38 @@ def test_no_truth_of_an_own_file_gives_no_clue_to_its_lines(tmp_path):
     assert instance.origin.sha256 == ""
 
 
+SILOS = {f"ward {i}": list(range(4 * i, 4 * i + 6)) for i in range(7)} | {"Zürich": [0, 33]}
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_names_of_patches_stay_with_their_patches(tmp_path, truth):
+    path = tmp_path / "x.lograb"
+    instance = lograb.generate("karate", patches=SILOS, p=0.5, k=3, sigma=0.1)
+    assert len(instance.patch_names) == 4
+    instance.save(path, truth=truth)
+    verify(path)
+    loaded = lograb.load(path)
+    assert loaded.patch_names == loaded.observations.patch_names == instance.patch_names
+    for i, name in enumerate(loaded.patch_names):
+        assert loaded.patch(i).patch_names == (name,)
+        assert loaded.patch(i).members(0).tolist() == loaded.observations.members(i).tolist() == SILOS[name]
+    assert lograb.generate("karate").patch(0).patch_names is None
+
+
+def test_names_that_are_not_distinct_are_noticed(saved, tmp_path):
+    path = tmp_path / "x.lograb"
+    lograb.generate("karate", patches={"aa": [0, 1], "ab": [2, 3]}).save(path)
+    own = path.read_bytes()
+    lies = [(own, "patches/names", np.frombuffer(b"abab", dtype=np.uint8)),
+            (own, "patches/names", np.frombuffer(b"ab\xffa", dtype=np.uint8)),
+            (saved, "nodes/names", np.full(len("member-") * 34 + 58, 65, dtype=np.uint8))]  # fmt: skip
+    for content, name, array in lies:
+        path.write_bytes(repack(content, replace_array(name, array)))
+        with pytest.raises(ArchiveError) as error:
+            verify(path)
+        assert error.value.member == f"{name}.npy"
+
+
 def _write_forever(path):
     with Writer(path) as target:
         tables = lograb.generate("karate").tables
@@ -510,6 +542,13 @@ def test_cut_and_join_are_inverse():
         piece = cut(joined, "graph", number, number + 1)
         assert piece.keys() == one.tables.keys()
         assert all(np.array_equal(piece[n], one.tables[n], equal_nan=True) for n in piece)
+
+
+def test_graphs_with_different_columns_are_not_joined():
+    one, two = (lograb.generate("karate", eigenvalues=shared).tables for shared in (True, False))
+    for pieces in ((one, two), (two, one)):
+        with pytest.raises(LograbError, match="differ in observations/next_values, observations/values"):
+            join(pieces)
 
 
 def test_every_column_has_a_meaning():

@@ -116,7 +116,8 @@ def test_quoted_names_may_hold_anything(pairs, delimiter, header) -> None:
 def test_names_with_blanks_read_back_from_csv(content) -> None:
     pairs, alone = content
     with tempfile.TemporaryDirectory() as folder:
-        text = "\n".join([*alone, *(f"{u},{w}" for u, w in pairs)])
+        # A name with a blank alone on its line looks like an edge with another separator, unless quoted.
+        text = "\n".join([*(f'"{name}"' for name in alone), *(f"{u},{w}" for u, w in pairs)])
         graph = read_graph(write(Path(folder), "g.csv", text), header=False)
     assert named_edges(graph) == simple(pairs)
     assert named_nodes(graph) == {name for pair in pairs for name in pair} | set(alone)
@@ -284,7 +285,9 @@ def test_sparse_features(tmp_path: Path) -> None:
     ("g.csv", "", "empty"),
     ("g.csv", "# only\n\n", "no line with content"),
     ("g.csv", "source,target\n", "only the header"),
-    ("g.csv", "a|b\nc|d\n", "line 1: .*no second column"),
+    ("g.csv", "a|b\nc|d\n", "one separator.*the bar would split"),
+    ("g.csv", "ab\ncd\n", "line 1: .*no second column"),
+    ("g.csv", "a b\nc d\ne,f\n", "split at the comma, 2 of 3 lines.*'a b', which the blank"),
     ("g.csv", "a,b\n\nc,\n", "line 3: .*empty"),
     ("g.csv", "a,b\n#\nc,d,e\n", "line 3: .*2 fields.*got 3"),
     ("g.csv", 'a,b\n"c,d\n', "line 2: quotes"),
@@ -448,3 +451,68 @@ def test_an_edge_that_looks_like_a_header_is_kept(tmp_path: Path) -> None:
 def test_tabs_win_over_commas_inside_names(tmp_path: Path) -> None:
     graph = read_graph(write(tmp_path, "g.txt", "Smith, John\tDoe, Jane\nDoe, Jane\tRoe, Max\n"))
     assert graph.node_names == ("Doe, Jane", "Roe, Max", "Smith, John")
+
+
+def test_skipped_comments_and_single_names_are_counted(tmp_path: Path) -> None:
+    text = "# one\n% two\nann,bob\neve\nbob\n# three\nbob,joe\nzoe\n"
+    notices = read_graph(write(tmp_path, "g.csv", text)).notices
+    assert notices == ("3 comment lines skipped", "3 lines with a single name: 2 isolated nodes (eve, zoe)")
+    notices = read_graph(write(tmp_path, "g.csv", "ann,bob\nbob\n")).notices
+    assert notices == ("1 line with a single name: all of them have edges on other lines",)
+
+
+def test_many_isolated_nodes_are_no_other_separator(tmp_path: Path) -> None:
+    graph = read_graph(write(tmp_path, "g.csv", "ann,bob\n" + "".join(f"n{i}\n" for i in range(50))))
+    assert graph.n_nodes == 52
+    assert graph.notices[1:] == ("50 lines with a single name: 50 isolated nodes (n0, n1, n2, n3, n4 ...)",)
+
+
+@pytest.mark.parametrize(("text", "notice"), [
+    ("a,b\nb,c\nc,d\nd;e\n", "1 line has no comma, but the semicolon would split them, such as 'd;e'"),
+    ("a\tb\nb\tc\nc\td\nd e\ne f\n", "2 lines have no tab, but the blank"),
+    ("a b\nb c\nc e\nd,f\n", "1 line has no blank, but the comma"),
+    ("a b\nb c\nc->d\n", "1 line has no blank, but the arrow"),
+])
+def test_lines_with_another_separator_are_pointed_out(tmp_path: Path, text: str, notice: str) -> None:
+    assert any(notice in told for told in read_graph(write(tmp_path, "g.txt", text)).notices)
+
+
+def test_a_quoted_name_that_holds_a_separator_is_a_name(tmp_path: Path) -> None:
+    graph = read_graph(write(tmp_path, "g.csv", 'a,b\nb,a\n"ann lee"\n"x;y"\n"p|q"\n'))
+    assert graph.node_names == ("a", "ann lee", "b", "p|q", "x;y")
+    assert graph.notices[0] == ("3 lines with a single name: 3 isolated nodes (ann lee, x;y, p|q)")
+
+
+GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="d0" for="node" attr.name="department" attr.type="string"/>
+<key id="d1" for="all" attr.name="floor"><default> 0 </default></key>
+<key id="d2" for="edge" attr.name="weight"/>
+<graph edgedefault="undirected">
+<node id="z"><data key="d0"> sales &amp; co
+</data><port name="p"><data key="d0">port</data></port></node>
+<node id="a"><data key="d0">it</data><data key="d1">3</data>
+  <graph><node id="m"><data key="d9">undeclared</data></node></graph><data key="d0">it</data></node>
+<edge source="a" target="z"><data key="d2">5</data><data key="d0">edge</data></edge>
+</graph></graphml>"""
+
+
+def test_node_attributes_of_graphml(tmp_path: Path) -> None:
+    graph = read_graph(write(tmp_path, "g.graphml", GRAPHML))
+    assert graph.node_names == ("a", "m", "z")
+    assert graph.attributes == {"department": ("it", None, "sales & co"), "floor": ("3", "0", "0")}
+    assert any("not used as features: department, floor" in notice for notice in graph.notices)
+    assert any("edge attributes ignored: weight" in notice for notice in graph.notices)
+
+
+def test_node_attributes_are_bounded(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("lograb.graphs.formats.graphml.MAX_ATTRIBUTE_CHARS", 10)
+    graph = read_graph(write(tmp_path, "g.graphml", GRAPHML))
+    assert graph.attributes == {}
+    assert any("not kept: more than 10 characters" in notice for notice in graph.notices)
+
+
+def test_graphml_that_networkx_wrote_has_the_same_attributes(tmp_path: Path) -> None:
+    source = nx.karate_club_graph()
+    nx.write_graphml(source, tmp_path / "g.graphml")
+    graph = read_graph(tmp_path / "g.graphml")
+    assert graph.attributes["club"] == tuple(source.nodes[i]["club"] for i in range(34))

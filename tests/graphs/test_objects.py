@@ -115,7 +115,12 @@ def test_pyg_data() -> None:
 
 
 @pytest.mark.parametrize(("obj", "message"), [
-    ([(0, 1)], "networkx.*scipy.*numpy.*torch_geometric.*builtins.list"),
+    ({0: [1]}, "networkx.*scipy.*numpy.*torch_geometric.*list of these; got builtins.dict"),
+    ([(0, 1)], r"a list of pairs: .*Graph.from_edges\(name, n_nodes, edges\)"),
+    ([[0, 1], [1, 2]], "a list of pairs"),
+    (np.array([[0, 1], [1, 2], [2, 3]]), r"shape \(3, 2\): .*n_nodes, edges\)"),
+    (np.array([[0, 1]]), r"shape \(1, 2\)"),
+    (np.array([[0, 1, 2], [1, 2, 3]]), r"shape \(2, 3\): .*n_nodes, edges.T\)"),
     ("graph.csv", "its path"),
     (np.ones((2, 3)), r"square, got shape \(2, 3\)"),
     (np.ones(4), "square"),
@@ -129,6 +134,28 @@ def test_pyg_data() -> None:
 def test_errors(obj, message: str) -> None:
     with pytest.raises(LograbError, match=message):
         graph_from_object(obj)
+
+
+def test_two_rows_of_two_are_an_adjacency_matrix() -> None:
+    assert graph_from_object(np.array([[0, 1], [1, 0]])).n_edges == 1
+
+
+def test_node_attributes_of_networkx() -> None:
+    source = nx.Graph()
+    source.add_node("z", team="b", level=3, friends={"a"}, note=None)
+    source.add_node("a", team=float("nan"), level=np.float32(1.5))
+    source.add_edge("a", "z", team="edge")
+    graph = graph_from_object(source)
+    assert graph.attributes == {"team": (None, "b"), "level": ("1.5", "3")}
+    assert any("neither text nor number dropped: friends" in notice for notice in graph.notices)
+    assert any("not used as features: level, team" in notice for notice in graph.notices)
+
+
+def test_node_attributes_of_networkx_are_bounded(monkeypatch) -> None:
+    monkeypatch.setattr("lograb.graphs.objects.MAX_ATTRIBUTE_CHARS", 10)
+    graph = graph_from_object(nx.karate_club_graph())
+    assert graph.attributes == {}
+    assert any("not kept: more than 10 characters" in notice for notice in graph.notices)
 
 
 def test_a_graph_is_returned_as_it_is() -> None:

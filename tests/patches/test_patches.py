@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.strategies import graphs
 
 from lograb.errors import LograbError
-from lograb.patches import decompose, induced_edges, overlap, read_node_lists
+from lograb.patches import bring, decompose, induced_edges, overlap
 from lograb.patches.catalog import select
 from lograb.spec import InstanceSpec
 from lograb.types import Graph
@@ -100,11 +100,6 @@ def test_cluster_default_is_about_one_per_fifty_nodes():
     assert len(patches.nodes) > 1000
 
 
-@pytest.fixture
-def named():
-    return Graph.from_edges("g", 3, [(0, 1), (1, 2)], node_names=("ann", "bob", "eve"))
-
-
 def test_global_is_one_patch_of_all_nodes_whatever_d():
     graph = Graph.from_edges("ring", 50, [(i, (i + 1) % 50) for i in range(50)])
     for d in (0, 1, 7):
@@ -121,39 +116,18 @@ def test_global_with_partial_coverage_keeps_the_edges_among_the_observed():
     assert np.array_equal(induced_edges(patches, graph).co_observed, inside)
 
 
-def test_custom_patches_by_name(named, tmp_path):
-    (tmp_path / "p.txt").write_text("# clients\nbob, ann\n\neve bob bob\n")
-    (tmp_path / "p.json").write_text('[["bob", "ann"], ["eve", "bob", "bob"]]')
-    spec = InstanceSpec(strategy="custom")
-    (tmp_path / "p.csv").write_text('"bob",ann\n"eve" , bob\n')
-    (tmp_path / "p.tsv").write_text("bob\tann\neve\tbob\t\n")
-    for name in ("p.txt", "p.json", "p.csv", "p.tsv"):
-        patches = decompose(named, spec, np.random.default_rng(0), read_node_lists(tmp_path / name))
-        assert [patches[i].tolist() for i in range(2)] == [[0, 1], [1, 2]]
-    half = InstanceSpec(strategy="custom", p=0.5)
-    assert len(decompose(named, half, np.random.default_rng(0), [["ann"], ["bob"], ["eve"], ["ann"]])) == 2
-
-
-@pytest.mark.parametrize("lists", [[["zoe"]], [[]], [], [["0"]]])
-def test_custom_patches_refused(named, lists):
-    with pytest.raises(LograbError):
-        decompose(named, InstanceSpec(strategy="custom"), np.random.default_rng(0), lists)
-
-
-def test_node_lists_and_custom_belong_together(named):
-    with pytest.raises(LograbError, match="no node lists"):
-        decompose(named, InstanceSpec(strategy="custom"), np.random.default_rng(0))
+def test_patches_that_are_brought_and_the_strategy_custom_belong_together():
+    graph = Graph.from_edges("path", 3, [(0, 1), (1, 2)])
+    patches, _ = bring([[0, 1], [2]], None)(graph)
+    rng = np.random.default_rng(0)
+    assert decompose(graph, InstanceSpec(strategy="custom"), rng, patches).nodes.tolist() == [0, 1, 2]
+    with pytest.raises(LograbError, match="needs patches, got none"):
+        decompose(graph, InstanceSpec(strategy="custom"), rng)
     with pytest.raises(LograbError, match="strategy 'd-hop'"):
-        decompose(named, InstanceSpec(), np.random.default_rng(0), [["ann"]])
+        decompose(graph, InstanceSpec(), rng, patches)
 
 
-@pytest.mark.parametrize("text", ["[1, 2", "[1, 2]", "{}"])
-def test_bad_json_lists(tmp_path, text):
-    (tmp_path / "p.json").write_text(text)
-    with pytest.raises(LograbError):
-        read_node_lists(tmp_path / "p.json")
-
-
-def test_too_many_seed_nodes(named):
+def test_too_many_seed_nodes():
+    graph = Graph.from_edges("path", 3, [(0, 1), (1, 2)])
     with pytest.raises(LograbError, match="3 observed nodes"):
-        decompose(named, InstanceSpec(strategy="random", seed_nodes=9), np.random.default_rng(0))
+        decompose(graph, InstanceSpec(strategy="random", seed_nodes=9), np.random.default_rng(0))

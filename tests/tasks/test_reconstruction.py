@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import lograb
-from lograb import pipeline
 from lograb.answer_file import write_answers
 from lograb.attacks import ATTACKS
 from lograb.cli.app import app
@@ -24,10 +23,7 @@ from lograb.types import Graph, Reconstruction
 
 def several(graphs, **parameters):
     """Make one instance of several graphs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "count_graphs", lambda source: len(graphs))
-        patch.setattr(pipeline, "load_graphs", lambda source, progress: iter(graphs))
-        return lograb.generate("several", **parameters)
+    return lograb.generate(graphs, **parameters)
 
 
 @pytest.fixture(scope="module")

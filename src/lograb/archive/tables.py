@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lograb.archive import schema
 from lograb.archive.schema import AXES, POINTERS, RULES
-from lograb.errors import ArchiveError
+from lograb.errors import ArchiveError, LograbError
 
 Array = npt.NDArray[Any]
 
@@ -124,7 +124,10 @@ def cut(tables: Tables, axis: str, start: int, stop: int) -> dict[str, Array]:
 
 
 def join(pieces: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-    """Put the tables of several graphs one after the other."""
+    """Put the tables of several graphs, with the same columns each, one after the other."""
+    odd = sorted(set().union(*(piece.keys() ^ pieces[0].keys() for piece in pieces)))
+    if odd:
+        raise LograbError(f"all graphs of an instance need the same columns; they differ in {', '.join(odd)}")
     joined: dict[str, Array] = {}
     for name in pieces[0]:
         columns = [piece[name] for piece in pieces]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import signal
+import shlex
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from lograb.errors import ArchiveError, LograbError
+from lograb.cli import options
+from lograb.cli.stopping import clean, run
+from lograb.errors import ArchiveError, LograbNotice
 
 app = typer.Typer(
     name="lograb",
@@ -21,22 +25,29 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="An instance, as written by 'lograb generate'.")]
-
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on stderr and exit code 2."""
-    # A polite kill unwinds like an error, so that temporary files go.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        app()
-    except LograbError as error:
-        typer.echo(f"lograb: {error}", err=True)
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LograbNotice)
+        warnings.showwarning = _show_notices(warnings.showwarning)
+        run(app)
+
+
+def _show_notices(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Show each notice once, as one line; other warnings as Python shows them."""
+    told = set()
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+        if not issubclass(category, LograbNotice):
+            otherwise(message, category, *place, **rest)
+        elif str(message) not in told:
+            from lograb.cli.output import notice
+
+            told.add(str(message))
+            notice(str(message))
+
+    return show
 
 
 def _version(show: bool) -> None:
@@ -58,47 +69,64 @@ def _root(
 @app.command("list")
 def list_command(
     kind: Annotated[str | None, typer.Argument(help="Which catalog; all of them by default.")] = None,
-    json: Json = False,
+    verbose: options.Verbose = False,
+    json: options.Json = False,
 ) -> None:
     """Show what there is by name: datasets, attacks ..."""
     from lograb.cli.listing import show_catalogs
 
-    show_catalogs(kind, json)
+    show_catalogs(kind, verbose=verbose, json=json)
 
 
 @app.command()
 def generate(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the instance.")],
-    strategy: Annotated[str, typer.Option(help="How to cut: d-hop, cluster, random, custom, global.")] = "d-hop",
-    d: Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")] = 1,
-    p: Annotated[float, typer.Option("-p", help="Fraction of nodes observed (custom: of lists).")] = 1.0,
-    k: Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")] = 32,
-    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 0.0,
-    gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
-    seed: Annotated[int, typer.Option(help="All randomness follows from it.")] = 0,
-    clusters: Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")] = None,
-    seed_nodes: Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")] = None,
-    patches: Annotated[Path | None, typer.Option(help="For custom: one node list per line, or JSON.")] = None,
-    no_eigenvalues: Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")] = False,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
+    strategy: options.Strategy = None,
+    d: options.Radius = 1,
+    p: options.Observed = 1.0,
+    k: options.Kept = 32,
+    sigma: options.Sigma = 0.0,
+    gauge: options.Gauge = "sign",
+    seed: options.Seed = 0,
+    clusters: options.Clusters = None,
+    seed_nodes: options.SeedNodes = None,
+    patches: options.PatchFile = None,
+    patches_by: options.PatchesBy = None,
+    no_eigenvalues: options.Withheld = False,
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
-    header: Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")] = None,
-    graph: Annotated[int | None, typer.Option(help="Which graph of a dataset that holds many [all].")] = None,
-    json: Json = False,
+    header: options.Header = None,
+    graph: options.Which = None,
+    json: options.Json = False,
 ) -> None:
     """Turn a graph into a benchmark instance, one file."""
     from lograb.cli.instances import generate_instance
 
-    parameters = {
-        "strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
-        "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": not no_eigenvalues,
-    }  # fmt: skip
-    inputs = {"header": header, "graph": graph, "patches": patches}
-    generate_instance(source, output, parameters, inputs, truth=not no_truth, json=json)
+    generate_instance(source, output, options.parameters(context), truth=not no_truth, json=json)
 
 
 @app.command()
-def info(file: File, json: Json = False) -> None:
+def pack(
+    source: Annotated[Path, typer.Argument(help="Your embeddings: an .npz file or a folder of .npz, .npy, .csv.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
+    truth: Annotated[str | None, typer.Option(help="The graph behind them, a name or file, to score by.")] = None,
+    laplacian: Annotated[str, typer.Option(help="symmetric, random-walk, similarity, unnormalised")] = "symmetric",
+    strategy: Annotated[str, typer.Option(help="How patches were cut, as far as is known.")] = "custom",
+    d: Annotated[int, typer.Option("-d", help="Radius of a patch, if it was grown from its centre.")] = 0,
+    sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise, if announced.")] = None,
+    gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
+    json: options.Json = False,
+) -> None:
+    """Turn embeddings that were made elsewhere into an instance, one file."""
+    from lograb.cli.pack import pack_embeddings
+
+    protocol = {"strategy": strategy, "d": d, "sigma": sigma, "gauge": gauge}
+    pack_embeddings(source, output, truth, laplacian, protocol, json=json)
+
+
+@app.command()
+def info(file: options.File, json: options.Json = False) -> None:
     """Describe an instance."""
     from lograb.cli.instances import show_info
 
@@ -106,7 +134,7 @@ def info(file: File, json: Json = False) -> None:
 
 
 @app.command()
-def verify(file: File, json: Json = False) -> None:
+def verify(file: options.File, json: options.Json = False) -> None:
     """Check every byte of an instance.
 
     Exit code 1, and the name of the member, where it does not hold.
@@ -120,33 +148,76 @@ def verify(file: File, json: Json = False) -> None:
             from lograb.cli.output import print_json
 
             print_json({"file": file.name, "ok": False, "member": error.member, "error": str(error)})
-        typer.echo(f"lograb: {error}", err=True)
+        typer.echo(clean(f"lograb: {error}"), err=True)
         raise typer.Exit(1) from None
 
 
 @app.command()
 def attack(
-    file: File,
-    method: Annotated[str, typer.Option(help="Which attack (see 'lograb list attacks').")],
+    file: options.File,
+    method: Annotated[str, typer.Option(help="Which attack (see 'lograb list attacks'), or file.py:function.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the answer: .npz or .csv.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="For attacks that draw.")] = 0,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
-    features: Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
-    = False,
-    json: Json = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs, with seeds that count up.")] = 1,
+    settings: options.Set = None,
+    features: options.Features = False,
+    verbose: options.Verbose = False,
+    json: options.Json = False,
 ) -> None:
-    """Rebuild the graph from an instance's observations."""
+    """Rebuild the graph from an instance's observations.
+
+    With --method file.py:function that file is executed, and its function (observations, rng) ->
+    lograb.Reconstruction attacks: name only files that you trust.
+    """
     from lograb.cli.reconstruct import attack_instance
 
-    attack_instance(file, method, output, seed, settings or [], features, json)
+    attack_instance(file, method, output, seed=seed, repeats=repeats, settings=settings or [], features=features,
+                    verbose=verbose, json=json)  # fmt: skip
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="An instance (.lograb), a dataset's name, or a graph file.")],
+    methods: Annotated[str | None, typer.Option(help="Attacks, with commas between [all that are quick].")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many; of a graph each makes an instance.")] = 1,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep it: .html, .md or .tex.")] = None,
+    features: options.Features = False,
+    strategy: options.Strategy = None,
+    d: options.Radius = 1,
+    p: options.Observed = 1.0,
+    k: options.Kept = 32,
+    sigma: options.Sigma = 0.0,
+    gauge: options.Gauge = "sign",
+    seed: options.Seed = 0,
+    clusters: options.Clusters = None,
+    seed_nodes: options.SeedNodes = None,
+    patches: options.PatchFile = None,
+    patches_by: options.PatchesBy = None,
+    no_eigenvalues: options.Withheld = False,
+    header: options.Header = None,
+    graph: options.Which = None,
+    json: options.Json = False,
+) -> None:
+    """Set attacks side by side, between one floor and one ceiling.
+
+    An instance has its parameters; of a graph the options make an instance per seed. As for 'lograb attack',
+    file.py:function is an attack too, and that file is executed.
+    """
+    from lograb.cli.compare import compare_attacks
+
+    command = shlex.join(["lograb", *sys.argv[1:]])
+    compare_attacks(source, methods, output, options.parameters(context), options.given(context), seeds=seeds,
+                    features=features, command=command, json=json)  # fmt: skip
 
 
 @app.command()
 def evaluate(
-    file: File,
+    file: options.File,
     answer: Annotated[Path, typer.Argument(metavar="RECON", help="An answer: .npz, or a u,v,score table.")],
     threshold: Annotated[float | None, typer.Option(help="Claim the pairs whose score is at least this.")] = None,
-    json: Json = False,
+    verbose: options.Verbose = False,
+    json: options.Json = False,
 ) -> None:
     """Score an answer against an instance's truth.
 
@@ -155,19 +226,19 @@ def evaluate(
     """
     from lograb.cli.reconstruct import evaluate_answer
 
-    evaluate_answer(file, answer, threshold, json)
+    evaluate_answer(file, answer, threshold, verbose=verbose, json=json)
 
 
 @app.command()
 def link(
-    file: File,
+    file: options.File,
     method: Annotated[str, typer.Option(help="Which method (see 'lograb list links').")],
     repeats: Annotated[int, typer.Option(help="Draws of negatives, each with a training of its own.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Negatives and training follow from it.")] = 0,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
+    settings: options.Set = None,
     halo: Annotated[str, typer.Option(help="For clusters: drop their halos, or keep them.")] = "drop",
     negatives: Annotated[str, typer.Option(help="Draw from all pairs (uniform), or possible ones.")] = "uniform",
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Predict the edges between fragments (Task 3)."""
     from lograb.cli.link import link_instance
@@ -176,23 +247,23 @@ def link(
 
 
 @app.command()
-def certify(file: File, json: Json = False) -> None:
+def certify(file: options.File, json: options.Json = False) -> None:
     """Count the patches whose edges are provably exposed."""
-    from lograb.cli.reconstruct import certify_instance
+    from lograb.cli.certify import certify_instance
 
     certify_instance(file, json)
 
 
 @app.command()
 def classify(
-    file: File,
+    file: options.File,
     model: Annotated[str, typer.Option(help="Which model (see 'lograb list models').")],
     split: Annotated[str, typer.Option(help="What is kept apart: patch (as in the paper) or node-disjoint.")]
     = "patch",
     repeats: Annotated[int, typer.Option(help="Splits and trainings to average over.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="All randomness follows from it.")] = 0,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")] = None,
-    json: Json = False,
+    settings: options.Set = None,
+    json: options.Json = False,
 ) -> None:
     """Learn to classify nodes inside their patches (needs the extra gnn)."""
     from lograb.cli.classify import classify_nodes
@@ -204,7 +275,7 @@ def classify(
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the report.")]
     = Path("lograb-demo.html"),
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """See in a minute what an eavesdropper learns."""
     from lograb.cli.demo import run_demo

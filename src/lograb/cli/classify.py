@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
 from lograb import pipeline
-from lograb.cli.output import print_json, print_table, stderr
-from lograb.cli.reconstruct import parse_settings
-from lograb.progress import Progress as Report
+from lograb.cli.arguments import parse_settings
+from lograb.cli.output import print_json, print_table, say, waiting
+from lograb.score import percent
 from lograb.tasks.node_classification import check_choices, classify
-
-
-@contextmanager
-def training_bar() -> Iterator[Report]:
-    """Show a bar on a terminal while something is trained; yields the function to report to."""
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed} of {task.total} epochs")
-    quiet = not stderr.is_terminal
-    with Progress(*columns, TimeRemainingColumn(), console=stderr, transient=True, disable=quiet) as bar:
-        task = bar.add_task("preparing", total=None)
-
-        def report(what: str, done: int, total: int | None) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        yield report
 
 
 def classify_nodes(
@@ -37,7 +19,7 @@ def classify_nodes(
     settings = parse_settings(pairs)
     check_choices(model, split, settings)  # before the file is read
     instance = pipeline.load(path)
-    with training_bar() as report:
+    with waiting("preparing") as report:
         result = classify(
             instance, model, split, seed=seed, repeats=repeats, settings=settings, progress=report
         ).to_dict()
@@ -50,12 +32,12 @@ def classify_nodes(
     print_table(title, columns, rows, columns[1:])
     if repeats > 1:
         low, high = result["f1_micro_interval"]
-        print(f"F1-micro {result['f1_micro']:.3f} ± {result['f1_micro_sd']:.3f}, 95 % {low:.3f} to {high:.3f}.")
-    print(f"{result['seen_share']:.0%} of the test nodes were seen in training, label included. "
-          f"{result['parameters']:,} parameters, {result['seconds']:.1f} s, "
-          f"{result['inference_ms']:.0f} ms for one pass over the test patches.")  # fmt: skip
+        say(f"F1-micro {result['f1_micro']:.3f} ± {result['f1_micro_sd']:.3f}, 95 % {low:.3f} to {high:.3f}.")
+    say(f"{percent(result['seen_share'])} of the test nodes were seen in training, label included. "
+        f"{result['parameters']:,} parameters, {result['seconds']:.1f} s, "
+        f"{result['inference_ms']:.0f} ms for one pass over the test patches.")  # fmt: skip
     if result["floor"] >= result["f1_micro"]:
-        print(f"Who looks at no edge reaches {result['floor']:.3f}: the patches have not helped.")
+        say(f"Who looks at no edge reaches {result['floor']:.3f}: the patches have not helped.")
 
 
 def _scores(found: dict[str, Any]) -> list[str]:

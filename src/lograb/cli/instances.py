@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
 from lograb import pipeline
-from lograb.cli.output import notice, print_json, print_table, stderr
+from lograb.cli.arguments import check_instance_name
+from lograb.cli.output import notice, print_json, print_table, say, waiting
+from lograb.cli.stopping import written
 from lograb.graphs.download import file_sha256
 
 
@@ -16,23 +16,17 @@ def generate_instance(
     source: str,
     output: Path,
     parameters: dict[str, Any],
-    inputs: dict[str, Any],
     *,
     truth: bool,
     json: bool,
 ) -> None:
     """Write an instance and describe it."""
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %")
-    quiet = not stderr.is_terminal
-    with Progress(*columns, TimeRemainingColumn(), console=stderr, transient=True, disable=quiet) as bar:
-        task = bar.add_task("generating", total=None)
-
-        def progress(what: str, done: int, total: int | None) -> None:
-            bar.update(task, description=what, completed=done, total=total or None)
-
+    check_instance_name(output)
+    with waiting("reading the graph") as progress:
         sha256 = pipeline.generate_file(
-            source, output, truth=truth, progress=progress, notify=notice, **inputs, **parameters
+            source, output, truth=truth, progress=progress, notify=notice, **parameters
         )
+        written(output)
     summary = pipeline.load(output).summary() | {"seed": parameters["seed"], "sha256": sha256}
     if not truth and parameters["sigma"] == 0 and summary["complete_share"] > 0:
         notice("without noise a complete spectrum gives its patch's edges exactly: add --sigma for a challenge.")
@@ -61,7 +55,7 @@ def verify_instance(path: Path, json: bool) -> None:
     if json:
         print_json({"file": path.name, "ok": True, "members": len(manifest.members) + 2, "sha256": sha256})
     else:
-        print(f"{path}: all {len(manifest.members) + 2} members hold; SHA-256 {sha256}")
+        say(f"{path}: all {len(manifest.members) + 2} members hold; SHA-256 {sha256}")
 
 
 def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
@@ -74,11 +68,12 @@ def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
         "patch_sizes": f"{sizes['min']} .. {sizes['max']}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
         "complete_share": f"{round(summary['complete_share'] * summary['n_patches']):,} of "
                           f"{summary['n_patches']:,} patches show their whole spectrum",
-        "seed": str(summary["seed"]),
+        "seed": None if summary["seed"] is None else str(summary["seed"]),
         "notices": "; ".join(summary["notices"]),
     }  # fmt: skip
-    rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, "")]
+    rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, "") and key != "sha256"]
     print_table(str(path), ("what", "value"), rows, fold=("value",))
+    print(f"SHA-256 {summary['sha256']}")
 
 
 def _text(value: Any) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
 from lograb import pipeline
-from lograb.cli.output import print_json, print_table, stderr
-from lograb.cli.reconstruct import parse_settings
+from lograb.cli.arguments import parse_settings
+from lograb.cli.output import print_json, print_table, say, waiting
 from lograb.tasks.link_prediction import check_choices, predict_links
 
 
@@ -20,13 +18,7 @@ def link_instance(
     settings = parse_settings(pairs)
     check_choices(method, settings, halo, negatives)  # before the file is read
     instance = pipeline.load(path)
-    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
-        task = bar.add_task(method, total=None)
-
-        def progress(what: str, done: int, total: int | None) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
+    with waiting(method) as progress:
         result = predict_links(
             instance, method, repeats, seed, settings, halo=halo, negatives=negatives, progress=progress
         ).to_dict()
@@ -39,7 +31,7 @@ def link_instance(
 def show_links(title: str, result: dict[str, Any]) -> None:
     """Print the scores of one method as a table."""
     if result["status"] != "ok":
-        print(f"{title}: {result['status']}: {result['reason']}.")
+        say(f"{title}: {result['status']}: {result['reason']}.")
         return
     floors = ", ".join(f"{name} {value:.3f}" for name, value in result["floors"].items())
     low, high = result["interval"]

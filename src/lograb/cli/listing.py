@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lograb.cli.output import print_json, print_table
+from lograb.cli.output import print_facts, print_json, print_table, say
 from lograb.errors import unknown_name
 
 Rows = list[dict[str, Any]]
@@ -74,16 +74,21 @@ CATALOGS: dict[str, Callable[[], Rows]] = {
     "models": _models,
     "links": _links,
 }
-# Too much for a table; JSON has them.
-LEFT_OUT = {"datasets": {"description", "url", "n_classes", "n_features"},
-            "attacks": {"settings", "optional", "trivial"},
-            "models": {"settings", "training"}, "links": {"settings"}}
+SHOWN = {
+    "datasets": {"name": "name", "graphs": "n_graphs", "nodes": "n_nodes", "edges": "n_edges",
+                 "available": "available"},
+    "attacks": {"name": "name", "scenario": "scenario", "besides members": "channels", "cost grows with": "cost"},
+    "models": {"name": "name", "encodings": "encodings", "description": "description"},
+    "links": {"name": "name", "sees": "sees", "description": "description"},
+}  # fmt: skip
+"""Columns of the tables, where they are not all fields; ``--verbose`` and JSON have the others."""
+NUMBERS = {"graphs", "nodes", "edges"}
+WIDTHS = {"scenario": 30, "besides members": 15, "cost grows with": 17, "encodings": 20, "sees": 20,
+          "description": None}  # fmt: skip
+"""Columns that may break lines, and how wide they are at most; names never break."""
 
-FOLDED = {"licence", "channels", "optional", "scenario", "cost", "description"}
-"""Columns that may break lines; names never do."""
 
-
-def show_catalogs(kind: str | None, json: bool) -> None:
+def show_catalogs(kind: str | None, *, verbose: bool, json: bool) -> None:
     """Print one catalog, or all."""
     if kind is not None and kind not in CATALOGS:
         raise unknown_name("catalog", kind, CATALOGS)
@@ -92,11 +97,34 @@ def show_catalogs(kind: str | None, json: bool) -> None:
         print_json(chosen if kind is None else chosen[kind])
         return
     for name, rows in chosen.items():
-        columns = [c for c in rows[0] if c not in LEFT_OUT.get(name, ())]
-        titles = [column.removeprefix("n_") for column in columns]
-        fold = FOLDED & set(columns)
-        numeric = [t for t, c in zip(titles, columns) if c.startswith("n_")]
-        print_table(name, titles, [[_cell(row[c]) for c in columns] for row in rows], numeric, fold)
+        if verbose:
+            _show_records(rows)
+            continue
+        columns = SHOWN.get(name) or {key: key for key in rows[0]}
+        cells = [[_fill(row, title, key) for title, key in columns.items()] for row in rows]
+        numeric = NUMBERS & columns.keys()
+        widths = {title: width for title, width in WIDTHS.items() if title in columns}
+        print_table(name, list(columns), cells, numeric, fold=widths)
+
+
+def _show_records(rows: Rows) -> None:
+    """Print every field of every entry."""
+    for row in rows:
+        say(row["name"])
+        told = {key: _cell(value) for key, value in row.items() if key != "name"}
+        print_facts([(f"  {key.removeprefix('n_')}", text) for key, text in told.items() if text not in ("", "-")])
+        print()
+
+
+def _fill(row: dict[str, Any], title: str, key: str) -> str:
+    """Fill a cell of a table; what is worth no column of its own is added to the words."""
+    if title == "besides members":
+        return ", ".join(channel for channel in row[key] if channel != "members")
+    remarks = []
+    if title in ("scenario", "description"):
+        remarks += ["floor"] if row.get("trivial") and "floor" not in row[key] else []
+        remarks += [f"extra {row['extra']}"] if row.get("extra") else []
+    return _cell(row[key]) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
 def _cell(value: Any) -> str:
@@ -106,4 +134,10 @@ def _cell(value: Any) -> str:
         return "yes" if value else ""
     if isinstance(value, int):
         return f"{value:,}"
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {_setting(item)}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _setting(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

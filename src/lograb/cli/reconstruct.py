@@ -1,150 +1,162 @@
-"""``lograb attack``, ``evaluate`` and ``certify``."""
+"""``lograb attack`` and ``evaluate``: Task 1."""
 
 from __future__ import annotations
 
-import json as json_module
 import math
-from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lograb import pipeline
 from lograb.answer_file import check_answer_name, write_answers
-from lograb.attacks import find_attack
-from lograb.cli.output import notice, print_json, print_table
+from lograb.cli.arguments import find_method, parse_settings
+from lograb.cli.output import notice, print_facts, print_json, say, waiting
+from lograb.cli.scores import FAILS, add_up, claims, sentence, show_details, show_patches, show_score
+from lograb.cli.stopping import written
 from lograb.errors import LograbError
-from lograb.theory import certify
+from lograb.instance import Instance
+from lograb.progress import Progress
+from lograb.score import Score
+from lograb.types import Reconstruction
 
 
-def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Read ``key=value`` settings; values are JSON where they can be, text otherwise."""
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        key, separator, text = pair.partition("=")
-        if not separator or not key:
-            raise LograbError(f"a setting is written key=value, got '{pair}'")
-        if key in settings:
-            raise LograbError(f"the setting '{key}' is given twice")
-        try:
-            settings[key] = json_module.loads(text)
-        except (ValueError, RecursionError):  # a RecursionError where brackets are nested too deeply
-            settings[key] = None if text == "None" else text
-    return settings
+@dataclass(frozen=True)
+class Run:
+    """One run of an attack: its seed, its answer for each graph, and its score where there is a truth."""
+
+    seed: int
+    answers: list[Reconstruction]
+    score: Score | None
+
+    @property
+    def seconds(self) -> float:
+        """How long the attack took."""
+        return sum(answer.seconds or 0.0 for answer in self.answers)
+
+    @property
+    def value(self) -> float:
+        """What runs are compared by: F1, or the number of claims where there is no truth."""
+        return float(sum(len(a.edges) for a in self.answers)) if self.score is None else self.score.f1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain numbers, ready for JSON."""
+        told = {"seed": self.seed, "diagnostics": add_up([answer.diagnostics for answer in self.answers]),
+                "seconds": self.seconds, "claimed": sum(len(answer.edges) for answer in self.answers)}  # fmt: skip
+        return told if self.score is None else told | self.score.to_dict() | {"below_floor": self.score.fails}
 
 
 def attack_instance(
-    path: Path, method: str, output: Path | None, seed: int, pairs: list[str], features: bool, json: bool
+    path: Path,
+    method: str,
+    output: Path | None,
+    *,
+    seed: int,
+    repeats: int,
+    settings: list[str],
+    features: bool,
+    verbose: bool,
+    json: bool,
 ) -> None:
-    """Run an attack; score it where the file carries the truth."""
-    instance = pipeline.load(path)
+    """Run an attack, once or more; score it where the file carries the truth."""
     if output is not None:
         check_answer_name(output)
-    attacker = find_attack(method)(**parse_settings(pairs))
-    found = pipeline.attack(instance, attacker, seed=seed, features=features)
+    attacker = find_method(method, parse_settings(settings))
+    instance = pipeline.load(path)
+    with waiting(method) as report:
+        runs = [_run(instance, attacker, seed + number, features, report, None if number else output)
+                for number in range(repeats)]  # fmt: skip
+    first = runs[0]
+    if output is not None:
+        notice(f"the answer is in '{output}'" + (f", that of seed {seed}" if repeats > 1 else ""))
+    if first.score is None:
+        notice("the file has no truth: nothing is scored")
+    if any(answer.unlisted is None and "expected" in answer.diagnostics for answer in first.answers):
+        notice("no embedding was read, only who shares patches with whom: the scores are no probabilities")
+    result = {"method": method, "features": features, **first.to_dict(), **_spread(runs)}
+    if json:
+        _print_json(result, first.score, verbose)
+        return
+    _show_runs(method, runs)
+    if verbose:
+        show_details({key: value for key, value in result.items() if key not in ("runs", "below_floor")})
+        show_patches(first.score, named=_named(instance))
+
+
+def _run(
+    instance: Instance, attacker: Any, seed: int, features: bool, report: Progress, output: Path | None
+) -> Run:
+    """Attack, keep the answer as soon as it is there, and score it."""
+    found = pipeline.attack(instance, attacker, seed=seed, features=features, progress=report)
     answers = found if isinstance(found, list) else [found]
     if output is not None:
         write_answers(output, answers)
-        notice(f"the answer is in '{output}'")
-    told = add_up([answer.diagnostics for answer in answers])
-    result: dict[str, Any] = {"method": method, "seed": seed, "features": features, "diagnostics": told,
-                              "seconds": sum(answer.seconds or 0.0 for answer in answers),
-                              "claimed": sum(len(answer.edges) for answer in answers)}  # fmt: skip
-    if instance.has_truth:
-        result |= pipeline.evaluate(instance, found).to_dict()
+        written(output)
+    report("scoring", 0, None)
+    return Run(seed, answers, pipeline.evaluate(instance, found) if instance.has_truth else None)
+
+
+def _spread(runs: list[Run]) -> dict[str, Any]:
+    """Put several runs into numbers."""
+    if len(runs) == 1:
+        return {}
+    values, what = [run.value for run in runs], "claimed" if runs[0].score is None else "f1"
+    return {"repeats": len(runs), f"{what}_mean": float(np.mean(values)),
+            f"{what}_sd": float(np.std(values, ddof=1)), "runs": [run.to_dict() for run in runs]}  # fmt: skip
+
+
+def _show_runs(method: str, runs: list[Run]) -> None:
+    """Print the first run, and how much the draws of the attack change."""
+    first = runs[0]
+    if first.score is None:
+        say(claims(method, first.answers))
+        print()
+        print_facts([("seconds", f"{first.seconds:.2f}")])
     else:
-        notice("the file has no truth: nothing is scored")
-    if method == "posterior" and "co-occurrence" in (result["diagnostics"].get("rule") or ()):
-        notice("no embedding was read, only who shares patches with whom: the scores are no probabilities")
-    show_scores(f"{method} on {path}", result, json)
+        show_score(first.score, sentence(method, first.score, first.answers), first.seconds)
+    if len(runs) == 1:
+        return
+    print()
+    if all(_same(run, first) for run in runs):
+        say(f"This attack draws nothing here: {len(runs)} runs are the same.")
+        return
+    values = [run.value for run in runs]
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
+    what = f"{mean:,.1f} ± {sd:.1f} claims" if first.score is None else f"F1 {mean:.3f} ± {sd:.3f}"
+    say(f"{len(runs)} runs, seeds {first.seed} to {runs[-1].seed}: {what} (mean and standard deviation); "
+        f"all above is of seed {first.seed}.")  # fmt: skip
 
 
-def evaluate_answer(path: Path, answer: Path, threshold: float | None, json: bool) -> None:
+def _same(run: Run, other: Run) -> bool:
+    return all(np.array_equal(a.edges, b.edges) and np.array_equal(a.scores, b.scores)
+               for a, b in zip(run.answers, other.answers))  # fmt: skip
+
+
+def _named(instance: Instance) -> bool:
+    return len(instance) == 1 and instance.patch_names is not None
+
+
+def evaluate_answer(path: Path, answer: Path, threshold: float | None, *, verbose: bool, json: bool) -> None:
     """Score an answer from a file."""
     if threshold is not None and not math.isfinite(threshold):
         raise LograbError(f"the threshold must be a finite number, got {threshold}")
-    scores = pipeline.evaluate(pipeline.load(path), answer, threshold=threshold).to_dict()
-    result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **scores}
-    show_scores(f"{answer} on {path}", result, json)
-
-
-def add_up(told: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add the counts of several graphs' diagnostics and count their words; other values are left out."""
-    return told[0] if len(told) == 1 else {"graphs": len(told), **_sum_diagnostics(told)}
-
-
-def _sum_diagnostics(told: list[dict[str, Any]]) -> dict[str, Any]:
-    total: dict[str, Any] = {}
-    for key in dict.fromkeys(key for item in told for key in item):
-        values = [item[key] for item in told if item.get(key) is not None]
-        if values and all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-            total[key] = sum(values)
-        elif values and all(isinstance(value, str) for value in values):
-            total[key] = dict(Counter(values))
-        elif values and all(isinstance(value, dict) for value in values) and (inner := _sum_diagnostics(values)):
-            total[key] = inner
-    return total
-
-
-def show_scores(title: str, result: dict[str, Any], json: bool) -> None:
-    """Print scores as JSON or as a table."""
-    if json:
-        print_json(result)
-        return
-    flat = {f"F1, {scope}": value for scope, value in result.get("f1", {}).items()}
-    flat |= {key: result[key] for key in ("floor", "ceiling", "precision", "recall") if key in result}
-    flat |= {key: value for key, value in result.items() if key not in ("f1", "method", "answer", "diagnostics")}
-    flat |= result["diagnostics"] or {}
-    if flat.get("cut") is not None:
-        flat["cut"] = repr(flat["cut"])  # as a threshold, a rounded one would claim other pairs
-    rows = [(key, _cell(value)) for key, value in flat.items() if value is not None]
-    print_table(title, ("what", "value"), rows, fold=("value",))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_cell(item)}" for name, item in value.items())
-    if isinstance(value, list):
-        return " .. ".join(_cell(item) for item in value)
-    return str(value)
-
-
-def certify_instance(path: Path, json: bool) -> None:
-    """Say for how many patches exact recovery is guaranteed, by which statement, with or without the truth."""
     instance = pipeline.load(path)
-    found = [
-        certify(graph.observations, graph.patch_edges if graph.has_truth else None) for graph in instance
-    ]
-    result = found[0] if len(found) == 1 else {"graphs": len(found), **_add_up(found)}
+    with waiting("scoring"):
+        score = pipeline.evaluate(instance, answer, threshold=threshold)
+    result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **score.to_dict()}
     if json:
-        print_json(result)
+        _print_json(result | {"below_floor": score.fails}, score, verbose)
         return
-    rows = [
-        (s["name"], "yes" if s["needs_truth"] else "no", f"{s['holds']:,} of {s['applies_to']:,}", s["says"])
-        for s in result["statements"]
-    ]
-    columns = ("statement", "needs truth", "holds", "says")
-    print_table(f"{path}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold=("says",))
-    guaranteed = result["guaranteed"]
-    print(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches. "
-          "The others are not safe: attacks may well recover them.")  # fmt: skip
-    if result["unchecked"]:
-        print(f"Not checked: {result['unchecked']:,} patches ({result['reason'] or 'too large'}).")
+    show_score(score, sentence(answer.name, score), None)
+    if verbose:
+        show_details(result)
+        show_patches(score, named=_named(instance))
 
 
-def _add_up(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add the counts of several graphs."""
-    first = found[0]
-    total: dict[str, Any] = {}
-    for key, value in first.items():
-        parts = [item[key] for item in found]
-        if isinstance(value, bool) or not isinstance(value, int | dict | list):
-            total[key] = value if all(part == value for part in parts) else None
-        elif isinstance(value, int):
-            total[key] = sum(part or 0 for part in parts)
-        elif isinstance(value, dict):
-            total[key] = _add_up(parts)
-        else:
-            total[key] = [_add_up([part[i] for part in parts]) for i in range(len(value))]
-    return total
+def _print_json(result: dict[str, Any], score: Score | None, verbose: bool) -> None:
+    if score is not None and score.fails:
+        notice(f"below the floor ({score.f1:.3f} < {score.floor:.3f}): {FAILS}")
+    if verbose and score is not None and score.patches is not None:
+        result = result | {"patch_scores": score.patches.rows()}
+    print_json(result)

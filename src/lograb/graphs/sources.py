@@ -1,19 +1,20 @@
-"""From whatever names a graph to the graph: catalog name, file, or Python object."""
+"""From whatever names a graph to the graph: catalog name, file, Python object, or a list of objects."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from lograb.errors import LograbError
+from lograb.errors import LograbError, Notify, warn
 from lograb.graphs.catalog import DATASETS, Dataset, find_dataset
 from lograb.progress import Progress
 from lograb.types import Graph
 
 Source = object
-"""A catalog name, a path, a `Graph`, or a networkx, scipy sparse or PyTorch Geometric object."""
+"""A catalog name, a path, a `Graph`, a networkx, scipy sparse or PyTorch Geometric object, or a list of those."""
 
 
 def load_graph(
@@ -22,6 +23,7 @@ def load_graph(
     graph: int | None = None,
     header: bool | None = None,
     progress: Progress | None = None,
+    notify: Notify | None = None,
 ) -> Graph:
     """Load one graph.
 
@@ -35,6 +37,9 @@ def load_graph(
         For an edge list in a file: whether its first line is a header; None to find out.
     progress : callable, optional
         Called during downloads with file name, bytes done and bytes in total (or None).
+    notify : callable, optional
+        Called with each notice about what was changed on the way; without it they are issued as
+        warnings of the class `LograbNotice`.
 
     Returns
     -------
@@ -49,31 +54,61 @@ def load_graph(
     if not 0 <= graph < count:
         raise LograbError(f"the graph of '{_label(source)}' must be from 0 to {count - 1}, got {graph}")
     path = _resolve(source)
-    if isinstance(path, Path):
-        return _read(path, header)
-    found = next(islice(load_graphs(source, progress=progress), graph, None), None)
+    graphs = iter([_read(path, header)]) if isinstance(path, Path) else _open(path, progress)
+    found = next(islice(graphs, graph, None), None)
     if found is None:
         raise LograbError(f"'{_label(source)}' ended before graph {graph}: its files hold fewer than the "
                           f"{count} graphs that the publisher lists; get them again")
+    for text in found.notices:
+        (notify or warn)(text)
     return found
 
 
-def load_graphs(source: Source, *, progress: Progress | None = None) -> Iterator[Graph]:
-    """Yield all graphs of a source, one at a time; see `load_graph`."""
-    found = _resolve(source)
-    if isinstance(found, Dataset):
-        return found.load(progress)
-    return iter((_read(found),))
+def load_graphs(
+    source: Source, *, progress: Progress | None = None, notify: Notify | None = None
+) -> Iterator[Graph]:
+    """Yield all graphs of a source, one at a time; see `load_graph`.
+
+    Of notices that differ only in their numbers, the first is told.
+    """
+    return _with_notices(_open(_resolve(source), progress), notify or warn)
+
+
+def _with_notices(graphs: Iterator[Graph], notify: Notify) -> Iterator[Graph]:
+    told: set[str] = set()
+    for graph in graphs:
+        for text in graph.notices:
+            kind = re.sub(r"\d+", "0", text)
+            if kind not in told:
+                notify(text)
+            told.add(kind)
+        yield graph
 
 
 def count_graphs(source: Source) -> int:
     """Return the number of graphs of a source, without loading any."""
     found = _resolve(source)
+    if isinstance(found, list | tuple):
+        return len(found)
     return found.n_graphs if isinstance(found, Dataset) else 1
+
+
+def _open(found: Source, progress: Progress | None) -> Iterator[Graph]:
+    if isinstance(found, Dataset):
+        return found.load(progress)
+    if isinstance(found, list | tuple):
+        from lograb.graphs.collection import graphs_from_list
+
+        return iter(graphs_from_list(found))
+    return iter((_read(found),))
 
 
 def _resolve(source: Source) -> Source:
     """Return a Dataset for a catalog name, a Path for a file, and any other object as it is."""
+    if isinstance(source, list | tuple):
+        from lograb.graphs.collection import check_list
+
+        check_list(source)
     if not isinstance(source, str | os.PathLike):
         return source
     text = os.fspath(source)

@@ -19,6 +19,7 @@ from lograb.observations.laplacian import Laplacians
 from lograb.observations.spectra import DENSE_LIMIT, largest, zero_space
 from lograb.parallel import ordered_map
 from lograb.patches.overlap import PatchEdges
+from lograb.progress import Progress, ignore
 from lograb.ragged import pointer
 from lograb.spec import InstanceSpec
 from lograb.types import Floats, Ints, Matrix, Observations, Patches
@@ -59,6 +60,7 @@ def observe(
     gauge_rng: np.random.Generator,
     noise_rng: np.random.Generator,
     order_rng: np.random.Generator,
+    progress: Progress = ignore,
 ) -> Observations:
     """Share each patch as the bottom of its Laplacian's spectrum, in some gauge, with noise.
 
@@ -69,6 +71,8 @@ def observe(
         The induced subgraphs; only their Laplacians are used.
     spec : InstanceSpec
     gauge_rng, noise_rng, order_rng : numpy.random.Generator
+    progress : callable
+        Told of spectra and noise; of spectra as squares of patch sizes, which time follows closest.
     """
     sizes = patches.sizes
     ranks = np.minimum(sizes, spec.k)
@@ -77,14 +81,17 @@ def observe(
     next_values = np.full(len(patches), np.nan)
     stacks = _stacks(patches, Laplacians.of(patches, edges), spec, gauge_rng, order_rng)
     workers = 1 if (sizes**3).sum() < THREADS_PAY else None
+    done, total = 0, int((sizes**2).sum())
     for which, spectrum, embedding in ordered_map(partial(_share, k=spec.k), stacks, workers):
         _, q, rank = embedding.shape
         values[value_ptr[which][:, None] + np.arange(rank)] = spectrum[:, :rank]
         vectors[vector_ptr[which][:, None] + np.arange(q * rank)] = embedding.reshape(len(which), -1)
         if rank < q:
             next_values[which] = spectrum[:, rank]
-    if spec.sigma > 0:
-        _add_noise(vectors, spec.sigma, noise_rng)
+        done += len(which) * q * q
+        progress("spectra", done, total)
+    if spec.sigma:
+        _add_noise(vectors, spec.sigma, noise_rng, progress)
     return Observations(
         spec.protocol, patches.n_nodes, patches.nodes, patches.ptr, ranks, vectors,
         values=values.round(VALUE_DIGITS) if spec.eigenvalues else None,
@@ -160,8 +167,9 @@ def _share_large(matrix: Matrix, reference: Floats, k: int) -> tuple[Floats, Flo
     return values, choose_basis(values[:, :k], directions[None, :, :k], reference)
 
 
-def _add_noise(vectors: Floats, sigma: float, rng: np.random.Generator) -> None:
+def _add_noise(vectors: Floats, sigma: float, rng: np.random.Generator, progress: Progress) -> None:
     """Add i.i.d. normal noise in place, piece by piece to bound the memory."""
     for start in range(0, len(vectors), 1 << 20):
+        progress("noise", start, len(vectors))
         piece = vectors[start : start + (1 << 20)]
         piece += sigma * rng.standard_normal(len(piece))

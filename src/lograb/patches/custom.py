@@ -1,83 +1,174 @@
-"""Patches a user brings along: a file with one node list per patch."""
+"""Patches that a user brings along: lists, groups by name, a file of either, or an attribute of the nodes."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from lograb.errors import LograbError
-from lograb.types import Patches
+from lograb.errors import LograbError, unknown_name
+from lograb.names import sort_names
+from lograb.patches.silo_file import Rows, interpret, read_patch_file
+from lograb.types import Graph, Patches
+
+Given = Patches | Mapping[Any, Any] | Iterable[Iterable[object]] | str | Path
+"""Node lists, one per patch; a dict of node lists by group, or of groups by node; a file of these; `Patches`."""
+LABEL = "label"
+"""Cuts by the nodes' classes, where a graph has them and no attribute of this name."""
 
 
-def read_node_lists(path: str | Path) -> list[list[str]]:
-    """Read one patch per line, or a JSON list of lists.
+Bring = Callable[[Graph], tuple[Patches, list[str]]]
+"""Makes the patches of a graph, and notices about them."""
 
-    In a text file the names stand in one line, separated by tabs, else by commas (quoted as in a
-    csv file where needed), else by spaces; empty lines and lines that start with ``#`` or ``%`` are
-    passed over.
+
+def bring(patches: Given | None, patches_by: str | None) -> Bring | None:
+    """Read what the user brings, and return what makes patches of it once there is a graph; None for nothing."""
+    if patches is not None and patches_by is not None:
+        raise LograbError("a graph is cut by patches or by patches_by, got both: leave one out")
+    if patches_by is not None:
+        return partial(_by_attribute, patches_by)
+    return None if patches is None else partial(_custom, _open(patches))
+
+
+def _open(given: Given) -> Any:
+    """Read and check what can be read and checked before there is a graph."""
+    content = read_patch_file(given) if isinstance(given, str | Path) else given
+    if isinstance(content, Rows | Patches | Mapping):
+        return content
+    try:
+        lists = list(content)
+    except TypeError:
+        raise LograbError("patches must be a list of node lists, a dict of them by group, or a file, got "
+                          f"{type(content).__name__}") from None
+    if any(map(_is_scalar, lists)):
+        raise LograbError("patches is a list of node lists, one per patch; got a flat list: write [[...]] for one "
+                          f"patch (got {lists!r:.60})")
+    return [list(item) for item in lists]
+
+
+def _custom(content: Any, graph: Graph) -> tuple[Patches, list[str]]:
+    """Turn lists, groups or rows into patches of a graph.
+
+    Nodes are looked up by name where the graph has names, by number otherwise; repetition inside a
+    patch does not matter. Lists keep their order. Groups are ordered by their names, as nodes are: the order in
+    which a file lists them says nothing about the graph.
+
+    Returns
+    -------
+    patches : Patches
+        With names where the content has them.
+    notices : list of str
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise LograbError(f"cannot read the patches in '{path}': {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise LograbError(f"cannot read the patches in '{path}': it is not UTF-8 text") from None
-    if path.suffix.lower() == ".json":
-        return _read_json_lists(path, text)
-    lines = (line.strip() for line in text.splitlines())
-    return [_split(line) for line in lines if line and line[0] not in "#%"]
+    notices: list[str] = []
+    find = _finder(graph)
+    if isinstance(content, Patches):
+        if content.n_nodes != graph.n_nodes:
+            raise LograbError(f"patches of {content.n_nodes} nodes cannot cut the graph '{graph.name}' of "
+                              f"{graph.n_nodes} nodes")
+        content, names = [content[i].tolist() for i in range(len(content))], content.names
+        return _look_up(content, names, graph, int), notices
+    if isinstance(content, Rows):
+        content, notices = interpret(content, lambda name: find(name) is not None)
+    if not isinstance(content, Mapping):
+        return _look_up(content, None, graph, find), notices
+    groups = _by_group(content)
+    names = tuple(sort_names(groups))
+    patches = _look_up([groups[name] for name in names], names, graph, find)
+    return patches, notices + _uncovered(patches)
 
 
-def _split(line: str) -> list[str]:
-    if "\t" in line:
-        return [name.strip() for name in line.split("\t") if name.strip()]
-    if "," in line:
-        return [name.strip() for name in next(csv.reader([line], skipinitialspace=True)) if name.strip()]
-    return line.split()
+def _by_attribute(name: str, graph: Graph) -> tuple[Patches, list[str]]:
+    """Cut a graph by an attribute of its nodes: one patch for each value, in the order of their names."""
+    attributes = dict(graph.attributes)
+    if graph.labels is not None and graph.labels.ndim == 1:
+        classes = tuple(None if label < 0 else str(label) for label in graph.labels)
+        attributes.setdefault(LABEL, classes)
+    if not attributes:
+        raise LograbError(f"patches_by needs attributes of nodes, as GraphML files and networkx graphs have them; "
+                          f"graph '{graph.name}' has none, got '{name}': write a table node,group and pass it as "
+                          "patches (--patches FILE)")
+    if name not in attributes:
+        raise unknown_name("node attribute", name, attributes)
+    groups: dict[str, list[int]] = {}
+    for node, group in enumerate(attributes[name]):
+        if group is not None:
+            groups.setdefault(group, []).append(node)
+    names = tuple(sort_names(groups))
+    if not names:
+        raise LograbError(f"no node of graph '{graph.name}' has a '{name}'")
+    patches = Patches.from_lists(graph.n_nodes, [groups[name] for name in names], names=names)
+    return patches, _uncovered(patches)
 
 
-def _read_json_lists(path: Path, text: str) -> list[list[str]]:
-    try:
-        lists = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise LograbError(f"'{path}' is not valid JSON: {error}") from None
-    if not isinstance(lists, list) or not all(isinstance(item, list) for item in lists):
-        raise LograbError(f"'{path}' must hold a list of node lists, one per patch")
-    return [[str(node) for node in item] for item in lists]
+def _uncovered(patches: Patches) -> list[str]:
+    """Count the nodes that are in no patch."""
+    left = patches.n_nodes - len(np.unique(patches.nodes))
+    if not left:
+        return []
+    return [f"{left} of {patches.n_nodes} nodes {'is' if left == 1 else 'are'} in no patch: never observed"]
 
 
-def custom(
-    n_nodes: int, node_names: Sequence[str] | None, node_lists: Iterable[Iterable[object]]
+def _by_group(content: Mapping[Any, Any]) -> dict[str, list[object]]:
+    """Bring a dict to groups: it holds node lists by group, or groups by node."""
+    scalars = [_is_scalar(value) for value in content.values()]
+    if not any(scalars):
+        groups: dict[str, list[object]] = {str(name): list(nodes) for name, nodes in content.items()}
+        if len(groups) < len(content):
+            raise LograbError("names of groups must differ as text, got two that do not, such as 1 and '1'")
+        return groups
+    if not all(scalars):
+        raise LograbError("patches as a dict are node lists by group, or groups by node; got some values that are "
+                          "lists and some that are not")
+    groups = {}
+    for node, group in content.items():
+        if group is not None and group == group:  # not a number, as tables have it for a gap, is no group
+            groups.setdefault(str(group), []).append(node)
+    return groups
+
+
+def _is_scalar(value: object) -> bool:
+    """Tell a name or a number from a list of them."""
+    return isinstance(value, str | bytes) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0
+
+
+def _look_up(
+    lists: list[list[Any]], names: tuple[str, ...] | None, graph: Graph, find: Callable[[str], int | None]
 ) -> Patches:
-    """Turn node lists, by name or id, into patches.
-
-    Nodes are looked up by name where the graph has names, by number otherwise; repetition inside
-    a list does not matter.
-    """
-    index = {name: i for i, name in enumerate(node_names)} if node_names is not None else None
-    lists = []
-    for number, item in enumerate(node_lists):
-        ids = [_node_id(str(node), number, n_nodes, index) for node in item]
-        if not ids:
-            raise LograbError(f"patch {number} has no nodes; leave it out")
-        lists.append(np.array(ids, dtype=np.int64))
     if not lists:
-        raise LograbError("the strategy 'custom' needs at least one patch")
-    return Patches.from_lists(n_nodes, lists)
+        raise LograbError("the strategy 'custom' needs at least one patch, got none")
+    ids: list[list[int]] = []
+    missing: dict[str, str] = {}
+    for number, nodes in enumerate(lists):
+        patch = f"patch {number}" if names is None else f"the group '{names[number][:60]}'"
+        if not nodes:
+            raise LograbError(f"{patch} has no nodes: leave it out")
+        found = [find(str(node)) for node in nodes]
+        missing |= {str(node): patch for node, i in zip(nodes, found, strict=True) if i is None}
+        ids.append([i for i in found if i is not None])
+    if missing:
+        raise _unknown_nodes(graph, missing)
+    return Patches.from_lists(graph.n_nodes, ids, names=names)
 
 
-def _node_id(name: str, patch: int, n_nodes: int, index: dict[str, int] | None) -> int:
-    if index is not None:
-        found = index.get(name)
-    else:
+def _unknown_nodes(graph: Graph, missing: dict[str, str]) -> LograbError:
+    first, patch = next(iter(missing.items()))
+    known = "node names" if graph.node_names is not None else f"nodes 0 .. {graph.n_nodes - 1}"
+    others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
+    return LograbError(f"{patch} names the node '{first[:60]}', which is not among the {known} of graph "
+                       f"'{graph.name}'{others}: take them out, or add them to the graph, in an edge list each "
+                       "alone on a line")
+
+
+def _finder(graph: Graph) -> Callable[[str], int | None]:
+    """Make the function from a node's name to its number, None for what is no node."""
+    if graph.node_names is not None:
+        return {name: i for i, name in enumerate(graph.node_names)}.get
+
+    def find(name: str) -> int | None:
         short = name.isascii() and name.isdigit() and len(name) < 20
-        found = int(name) if short and name == str(int(name)) and int(name) < n_nodes else None
-    if found is None:
-        known = "the graph's node names" if index is not None else f"the ids 0 .. {n_nodes - 1}"
-        raise LograbError(f"patch {patch} names the node '{name}', which is not among {known}")
-    return found
+        return int(name) if short and name == str(int(name)) and int(name) < graph.n_nodes else None
+
+    return find

@@ -131,10 +131,11 @@ class Comparison:
             raise LograbError("to_pandas needs pandas: pip install pandas, or take .rows") from None
         return pd.DataFrame(self.rows).set_index("method")
 
-    def to_markdown(self) -> str:
-        """Give the table as Markdown."""
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """Give the table as Markdown, and write it where a path is given."""
         lines = [self.columns, ["---"] * len(self.columns), *self.cells()]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+        rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+        return _keep("".join(rows), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
         """Give the table as LaTeX (booktabs), and write it where a path is given."""
@@ -142,14 +143,18 @@ class Comparison:
         text = "\n".join([rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\toprule",
                           " & ".join(_latex(c) for c in self.columns) + r" \\", r"\midrule", *rows,
                           r"\bottomrule", r"\end{tabular}", ""])  # fmt: skip
-        if path is not None:
-            with replacing(path) as file:
-                file.write(text)
-        return text
+        return _keep(text, path)
 
-    def to_html(self, path: str | Path) -> None:
-        """Write a page without outside parts, so that it opens anywhere."""
-        write_page(Path(path), self.summary, self.rows, seeds=self.seeds)
+    def to_html(self, path: str | Path, *, command: str = "") -> None:
+        """Write a page without outside parts, so that it opens anywhere; `command` is what makes it again."""
+        write_page(Path(path), self.summary, self.rows, seeds=self.seeds, command=command)
+
+
+def _keep(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        with replacing(path) as file:
+            file.write(text)
+    return text
 
 
 def _cell(row: dict[str, Any], column: str) -> str:

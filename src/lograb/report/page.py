@@ -9,14 +9,33 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from lograb.errors import LograbError
+from lograb.score import percent
 from lograb.writing import replacing
+
+PAGES = {".html": "<!doctype html>", ".htm": "<!doctype html>"}
+TABLES = PAGES | {".md": "| method |", ".tex": r"\begin{tabular}"}
+"""How the files begin that a comparison is written to."""
 
 
 def check_page_name(path: Path) -> None:
     """Refuse names that no page can have, and to write over a file that is no page."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise LograbError(f"a page is written to a file that ends in .html, got '{path}'")
-    if path.is_file() and path.read_bytes()[:15].lower() not in (b"", b"<!doctype html>"):
+    _check_name(path, PAGES, "a page is written to a file that ends in .html")
+
+
+def check_table_name(path: Path) -> None:
+    """Refuse names that no comparison can have, and to write over a file that is none."""
+    _check_name(path, TABLES, "a comparison is written to .html (a page), .md or .tex (a table)")
+
+
+def _check_name(path: Path, kinds: dict[str, str], rule: str) -> None:
+    if path.suffix.lower() not in kinds:
+        raise LograbError(f"{rule}, got '{path}'")
+    if path.is_dir():
+        raise LograbError(f"'{path}' is a folder: name a file in it")
+    if not path.parent.is_dir():
+        raise LograbError(f"cannot write '{path}': there is no folder '{path.parent}'")
+    begin = kinds[path.suffix.lower()].encode()
+    if path.is_file() and path.read_bytes()[: len(begin)].lower() not in (b"", begin):
         raise LograbError(f"'{path}' exists and is not an earlier report: choose another name or remove it")
 
 
@@ -50,6 +69,7 @@ def write_page(
     if not ran:
         raise LograbError(f"no attack could run: {rows[0]['problem'] if rows else 'none was given'}")
     environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
+    environment.filters["percent"] = percent
     page = environment.get_template("comparison.html").render(
         instance=summary, rows=rows, ran=ran, best=max(ran, key=lambda row: row["f1"]), facts=_facts(summary),
         classified=classified, linked=linked, seeds=seeds, command=command,

@@ -26,7 +26,7 @@ from lograb.learning.links.fragmented import FragmentedGraph, pairs_between
 from lograb.learning.patchset import PatchSet, patch_set
 from lograb.ragged import owners, pointer
 from lograb.spec import InstanceSpec
-from lograb.types import Bools, Ints
+from lograb.types import Bools, Ints, Patches
 
 Halo = Literal["drop", "keep"]
 Negatives = Literal["uniform", "possible"]
@@ -146,8 +146,8 @@ def without_halos(instance: Instance) -> Instance:
         seen = graph.observations
         lists = [seen.members(i)[graph.core[seen.ptr[i] : seen.ptr[i + 1]]] for i in range(seen.n_patches)]
         seed = np.random.SeedSequence(spec.seed, spawn_key=(number,))
-        bare = replace(graph.truth, node_names=None)  # so that lists are read as numbers
-        tables.append(fragment(bare, spec, seed, [item for item in lists if len(item)]))
+        cores = Patches.from_lists(graph.n_nodes, [item for item in lists if len(item)])
+        tables.append(fragment(graph.truth, spec, seed, cores))
     manifest = instance.manifest.model_copy(update={"spec": spec})
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 

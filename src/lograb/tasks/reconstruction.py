@@ -122,7 +122,8 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     F1 comes in two scopes: ``global`` counts all true edges, ``recovered`` those among the nodes that
     the answer claims to have recovered. ``precision`` and ``recall`` are global, ``recovered_precision`` and
     ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
-    over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. A metric
+    over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. ``hits``
+    counts the claims that are right, ``found`` those of them that some patch contains. A metric
     that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs,
     calibration without probabilities) is None.
 
@@ -139,7 +140,7 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     answers = _answers(instance, answer, threshold)
     parts = [_evaluate_graph(graph, item) for graph, item in zip(instance, answers)]
     values: dict[str, Any] = _mean([part[0] for part in parts])
-    for key in ("claimed", "hits", "edges", "co_observed"):
+    for key in ("claimed", "hits", "found", "edges", "co_observed"):
         values[key] = sum(part[0][key] for part in parts)
     values["frobenius_undefined"] = sum(part[0]["frobenius_error"] is None for part in parts)
     if len(parts) > 1:  # graphs differ more than the pairs inside one: draw graphs
@@ -188,6 +189,8 @@ def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[st
     everywhere = count_edges(truth, answer.edges, instance.n_nodes)
     recovered = count_edges(truth, answer.edges, instance.n_nodes, answer.nodes)
     judged = _judged(instance, answer)
+    seen = np.isin(edge_keys(truth[instance.co_observed], instance.n_nodes),
+                   edge_keys(answer.edges, instance.n_nodes))  # fmt: skip
     return {
         "f1": {"global": everywhere.f1, "recovered": recovered.f1},
         "f1_interval": everywhere.f1_interval(),
@@ -198,6 +201,7 @@ def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[st
         "node_coverage": len(answer.nodes) / instance.n_nodes,
         "claimed": everywhere.claimed,
         "hits": everywhere.hits,
+        "found": int(seen.sum()),
         "edges": everywhere.true,
         "co_observed": judged.n_true,
         "frobenius_error": error if np.isfinite(error) else None,

@@ -2,7 +2,8 @@
 
 Fields are separated by commas, tabs, semicolons or blanks, whichever the file uses; a field may be
 quoted with ``"``. Lines that start with ``#`` or ``%`` and empty lines are skipped. A line with one
-field is a node that may have no edges. The first line is a header if its two names are known words
+field is a node that may have no edges; a file in which most lines look like edges with another separator
+is refused. The first line is a header if its two names are known words
 (source, target ...) that do not occur again, or if they are not numbers and all others are.
 """
 
@@ -17,10 +18,10 @@ from itertools import chain, islice
 import numpy as np
 
 from lograb.errors import LograbError
-from lograb.graphs.formats.simple import RawGraph, index_names, is_whole_number
+from lograb.graphs.formats.separators import BLANK, NAMED, check_single_lines, find_delimiter
+from lograb.graphs.formats.simple import RawGraph, count_of, index_names
+from lograb.names import is_whole_number, shorten
 
-BLANK = ""
-_NAMED = {",": "comma", "\t": "tab", ";": "semicolon", BLANK: "blank"}
 _HEADER_WORDS = frozenset((
     "source", "target", "src", "dst", "dest", "destination", "from", "to", "u", "v", "head", "tail", "start",
     "end", "id", "id1", "id2", "idfrom", "idto", "fromid", "toid", "sourceid", "targetid", "srcid", "dstid",
@@ -29,7 +30,6 @@ _HEADER_WORDS = frozenset((
     "vertex2", "user", "user1", "user2", "userid", "friend", "friendid", "follower", "followee", "followed",
     "sender", "receiver", "recipient", "citing", "cited", "citingpaper", "citedpaper", "person1", "person2",
     "protein1", "protein2", "row", "col", "column"))
-_QUOTED = re.compile(r'"[^"]*"')
 _BLANK_FIELD = re.compile(r'(?:"((?:[^"]|"")*)"(?=\s|$)|([^\s"]\S*))\s*')
 
 
@@ -53,22 +53,23 @@ class _Table:
 
 def read_edge_list(data: bytes, *, suffix: str = "", header: bool | None = None) -> RawGraph:
     """Read an edge list; `header` says whether line 1 is one, None to find out."""
-    numbers, lines = _content_lines(_decode(data))
+    numbers, lines, n_comments = _content_lines(_decode(data))
     if not lines:
         raise LograbError("an edge list needs at least one edge, got no line with content")
-    delimiter = _find_delimiter(lines, suffix)
+    delimiter = find_delimiter(lines, suffix)
     _refuse_other_columns(lines[0], delimiter)
     table = _split(numbers, lines, delimiter)
-    notices = []
+    notices = [f"{count_of(n_comments, 'comment line')} skipped"] if n_comments else []
     if header or (header is None and _starts_with_header(table)):
         notices.append(f"line {numbers[0]} read as a header: {lines[0][:60]}")
-        table = table.without_header()
-        if not table.first:
+        if len(lines) == 1:
             raise LograbError(f"an edge list needs at least one edge, got only the header '{lines[0][:60]}' "
                               "(header=False reads it as an edge)")
+        table, lines = table.without_header(), lines[1:]
     elif header is None and _stands_alone(table):
         notices.append(f"line {numbers[0]} read as an edge, though its names occur nowhere else: {lines[0][:60]} "
                        "(--header if it is one)")  # fmt: skip
+    notices += _check_single_names(table, lines, delimiter)
     width = _check(table, delimiter)
     if width > 2:
         notices.append(f"columns after the second ignored, such as weights: {width - 2}")
@@ -91,31 +92,12 @@ def _decode(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _content_lines(text: str) -> tuple[list[int], list[str]]:
-    """Return the lines that are neither blank nor comments, and their numbers from 1."""
+def _content_lines(text: str) -> tuple[list[int], list[str], int]:
+    """Return the lines that are neither blank nor comments, their numbers from 1, and the number of comments."""
     stripped = [line.strip(" ") for line in text.split("\n")]
     numbers = [i for i, line in enumerate(stripped, start=1) if line.strip() and line.lstrip()[0] not in "#%"]
-    return numbers, [stripped[i - 1] for i in numbers]
-
-
-def _find_delimiter(lines: list[str], suffix: str) -> str:
-    """Choose what separates the fields of most lines.
-
-    Blanks also occur inside names, so a comma, tab or semicolon wins over them if it is in half as
-    many lines; in a file that says it is csv or tsv, if it is in any line.
-    """
-    text = "\n".join(lines)
-    if '"' in text:
-        lines = [_QUOTED.sub("q", line) for line in lines]
-    # Ties go to the first; a tab at the end of a line does not count.
-    order = (",", "\t", ";") if suffix == ".csv" else ("\t", ",", ";")
-    counts = {mark: sum(mark in line.strip() for line in lines) if mark in text else 0 for mark in order}
-    best = max(order, key=lambda mark: counts[mark])
-    if counts[best] == 0:
-        return BLANK
-    blanks = sum(len(line.split(None, 1)) > 1 for line in lines)
-    needed = 1 if suffix in (".csv", ".tsv") else max(1, blanks / 2)
-    return best if counts[best] >= needed else BLANK
+    n_filled = sum(map(bool, map(str.strip, stripped)))
+    return numbers, [stripped[i - 1] for i in numbers], n_filled - len(numbers)
 
 
 def _split(numbers: list[int], lines: list[str], delimiter: str) -> _Table:
@@ -218,6 +200,20 @@ def _refuse_other_columns(line: str, delimiter: str) -> None:
                               "put them first")
 
 
+def _check_single_names(table: _Table, lines: list[str], delimiter: str) -> tuple[str, ...]:
+    """Count the lines of one name, and refuse or point out those that look like edges."""
+    alone = [i for i, width in enumerate(table.widths) if width == 1]
+    if not alone:
+        return ()
+    joined = {name for first, second in zip(table.first, table.second, strict=True) if second is not None
+              for name in (first, second)}  # fmt: skip
+    isolated = [name for name in dict.fromkeys(table.first[i] for i in alone) if name not in joined]
+    what = (f"{count_of(len(isolated), 'isolated node')} ({shorten(isolated)})" if isolated else
+            "all of them have edges on other lines")  # fmt: skip
+    return (*check_single_lines([lines[i] for i in alone], len(lines), delimiter),
+            f"{count_of(len(alone), 'line')} with a single name: {what}")
+
+
 def _check(table: _Table, delimiter: str) -> int:
     """Check that all edges have as many fields and no empty name; return the number of fields."""
     width = next((width for width in table.widths if width > 1), 1)
@@ -227,7 +223,7 @@ def _check(table: _Table, delimiter: str) -> int:
     for number, other in zip(table.numbers, table.widths, strict=True):
         if other not in (1, width):
             raise LograbError(f"line {number}: every edge needs {width} fields separated by "
-                              f"{_NAMED[delimiter]}, as the first one has, got {other}")
+                              f"{NAMED[delimiter]}, as the first one has, got {other}")
     if "" in table.first or "" in table.second:
         number = next(number for number, first, second
                       in zip(table.numbers, table.first, table.second, strict=True) if "" in (first, second))

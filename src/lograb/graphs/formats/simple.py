@@ -1,8 +1,8 @@
 """The rules that make a simple undirected graph out of anything, and the notices they cause.
 
 - An edge listed in either direction is an edge; both directions are one edge.
-- Weights and attributes are dropped. In a matrix a stored zero is no edge; in a list of edges every
-  listed pair is one, whatever its weight.
+- Weights and edge attributes are dropped; attributes of nodes are kept as text, to cut patches by. In
+  a matrix a stored zero is no edge; in a list of edges every listed pair is one, whatever its weight.
 - A pair listed repeatedly is one edge.
 - A loop is dropped; its node stays.
 - Names that are all whole numbers are ordered numerically, others alphabetically. "007" is
@@ -13,8 +13,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
+from lograb.names import shorten, sort_names
 from lograb.spec import Origin
 from lograb.types import Graph, Ints, Matrix
 
@@ -31,6 +32,8 @@ or in both directions (matrices, edge_index)."""
 
 FREE_NODES = 1_000_000
 NODES_PER_ENTRY = 100
+MAX_ATTRIBUTE_CHARS = 50_000_000
+"""Attributes of nodes are kept up to this many characters in all; beyond, none is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,7 @@ class RawGraph:
     node_names: tuple[str, ...] | None = None
     features: Matrix | None = None
     labels: npt.NDArray[Any] | None = None
+    attributes: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
 
@@ -51,8 +55,20 @@ def apply_rules(raw: RawGraph, name: str, origin: Origin) -> Graph:
     if raw.n_nodes == 0:
         raise LograbError(f"graph '{name}' needs at least one node, got no edges and no nodes")
     return Graph.from_edges(name, raw.n_nodes, raw.pairs, features=raw.features, labels=raw.labels,
-                            node_names=raw.node_names, notices=raw.notices + _edge_notices(raw),
-                            origin=origin)
+                            node_names=raw.node_names, attributes=raw.attributes, origin=origin,
+                            notices=raw.notices + _attribute_notices(raw) + _edge_notices(raw))
+
+
+def _attribute_notices(raw: RawGraph) -> tuple[str, ...]:
+    if not raw.attributes:
+        return ()
+    return (f"node attributes not used as features: {shorten(raw.attributes)} (patches_by or --patches-by cuts by "
+            "one of them)",)
+
+
+def collect_attributes(nodes: Mapping[str, Mapping[int, str]], n_nodes: int) -> dict[str, tuple[str | None, ...]]:
+    """Lay attributes out node by node; those that no node has are left out."""
+    return {name: tuple(texts.get(i) for i in range(n_nodes)) for name, texts in nodes.items() if texts}
 
 
 def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
@@ -66,17 +82,17 @@ def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
     repeats = len(pairs) - len(arcs)
     notices = []
     if raw.listing == "directed" and len(arcs):
-        notices.append(f"directed edges read as undirected: {_count(len(arcs), 'directed edge')} became "
-                       f"{_count(n_edges, 'edge')} ({_count(both, 'pair')} had both directions)")
+        notices.append(f"directed edges read as undirected: {count_of(len(arcs), 'directed edge')} became "
+                       f"{count_of(n_edges, 'edge')} ({count_of(both, 'pair')} had both directions)")
     elif raw.listing == "both" and both < n_edges:
-        notices.append(f"directed edges read as undirected: {n_edges - both} of {_count(n_edges, 'edge')} "
+        notices.append(f"directed edges read as undirected: {n_edges - both} of {count_of(n_edges, 'edge')} "
                        "had one direction only")
     elif raw.listing == "once" and both:
-        notices.append(f"{_count(both, 'pair')} listed in both directions became one edge each")
+        notices.append(f"{count_of(both, 'pair')} listed in both directions became one edge each")
     elif raw.listing == "undirected":
         repeats += both
     if repeats:
-        notices.append(f"repeated pairs merged: {_count(repeats, 'extra entry', 'extra entries')}")
+        notices.append(f"repeated pairs merged: {count_of(repeats, 'extra entry', 'extra entries')}")
     if loops:
         notices.append(f"self-loops dropped: {loops} (their nodes stay)")
     return tuple(notices)
@@ -88,7 +104,8 @@ def _distinct(keys: Ints) -> Ints:
     return keys[np.diff(keys, prepend=-1) > 0]
 
 
-def _count(number: int, singular: str, plural: str = "") -> str:
+def count_of(number: int, singular: str, plural: str = "") -> str:
+    """Put a number and its noun into words."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
@@ -102,24 +119,10 @@ def index_names(names: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] |
     node_names : tuple of str, or None
         The names in the order of the ids; None when they are just the ids.
     """
-    distinct = list(dict.fromkeys(names))
-    if all(map(is_whole_number, distinct)):
-        numbers = sorted(map(int, distinct))
-        distinct = list(map(str, numbers))
-        if numbers == list(range(len(numbers))):
-            return {name: i for i, name in enumerate(distinct)}, None
-    else:
-        distinct.sort()  # in the order of the file, nodes that share a line would get neighbouring ids
-    return {name: i for i, name in enumerate(distinct)}, tuple(distinct)
-
-
-def is_whole_number(name: str) -> bool:
-    """Tell whether a name is a whole number written in the only way Python would write it."""
-    digits = name.removeprefix("-")
-    # Python does not convert thousands of digits; a run that long is a name.
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 100):
-        return False
-    return name == "0" or digits[0] != "0"
+    ordered = sort_names(names)
+    index = {name: i for i, name in enumerate(ordered)}
+    plain = ordered[:1] == ["0"] and ordered == list(map(str, range(len(ordered))))
+    return index, None if plain else tuple(ordered)
 
 
 def matrix_pairs(matrix: Matrix) -> tuple[Ints, bool]:
@@ -152,7 +155,7 @@ def check_claimed_size(n_nodes: int, n_entries: int) -> None:
     """Refuse a file that claims far more nodes than it has content, before memory is taken for them."""
     limit = max(FREE_NODES, NODES_PER_ENTRY * n_entries)
     if n_nodes > limit:
-        raise LograbError(f"a file with {_count(n_entries, 'entry', 'entries')} may claim at most {limit} "
+        raise LograbError(f"a file with {count_of(n_entries, 'entry', 'entries')} may claim at most {limit} "
                           f"nodes, got {n_nodes}: leave out isolated nodes or use an edge list")
 
 

@@ -1,0 +1,61 @@
+"""``lograb compare``: attacks side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lograb import pipeline
+from lograb.cli.arguments import parse_methods
+from lograb.cli.board import board, show_comparison
+from lograb.cli.output import notice, print_json
+from lograb.cli.stopping import written
+from lograb.errors import LograbError
+from lograb.report import Comparison, check_table_name
+
+
+def compare_attacks(
+    source: str,
+    methods: str | None,
+    output: Path | None,
+    parameters: dict[str, Any],
+    given: list[str],
+    *,
+    seeds: int,
+    features: bool,
+    command: str,
+    json: bool,
+) -> None:
+    """Run attacks on an instance, or on an instance per seed of a graph, and print them side by side."""
+    if output is not None:
+        check_table_name(output)
+    attacks = None if methods is None else parse_methods(methods)
+    subject: Any = source
+    if Path(source).suffix.lower() == ".lograb":
+        if given:
+            raise LograbError(f"'{source}' is an instance and has its parameters, got {', '.join(given)} as well: "
+                              "name the graph instead of the instance to choose them here")  # fmt: skip
+        subject, parameters = pipeline.load(source), {}
+    with board(seeds, quiet=json) as (progress, finished):
+        table = pipeline.compare(subject, attacks, seeds=seeds, features=features, progress=progress,
+                                 finished=finished, **parameters)  # fmt: skip
+    if all(method.problem for method in table.methods):
+        raise LograbError(f"no attack could run: {table.methods[0].problem}")
+    if output is not None:
+        _write(table, output, command)
+        notice(f"the comparison is in '{output}'")
+    if json:
+        print_json(table.to_dict() | {"best": table.best.name})
+    else:
+        show_comparison(table)
+
+
+def _write(table: Comparison, output: Path, command: str) -> None:
+    suffix = output.suffix.lower()
+    if suffix in (".html", ".htm"):
+        table.to_html(output, command=command)
+    elif suffix == ".md":
+        table.to_markdown(output)
+    else:
+        table.to_latex(output)
+    written(output)

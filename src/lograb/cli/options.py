@@ -1,0 +1,44 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="An instance, as 'lograb generate' writes it.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")]
+Features = Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
+
+# How an instance is made: options of every command that makes one.
+Strategy = Annotated[str | None, typer.Option(help="d-hop, cluster, random, custom or global [d-hop].")]
+Radius = Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")]
+Observed = Annotated[float, typer.Option("-p", help="Fraction of nodes observed (custom: of lists).")]
+Kept = Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")]
+Sigma = Annotated[float, typer.Option(help="Standard deviation of the noise.")]
+Gauge = Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")]
+Seed = Annotated[int, typer.Option(help="All randomness follows from it.")]
+Clusters = Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")]
+SeedNodes = Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")]
+PatchFile = Annotated[Path | None, typer.Option("--patches", help="Your patches: table node,group; lists; JSON.")]
+PatchesBy = Annotated[str | None, typer.Option(help="A node attribute to cut by, such as department.")]
+Withheld = Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")]
+Header = Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")]
+Which = Annotated[int | None, typer.Option("--graph", help="Which graph of a dataset that holds many [all].")]
+MAKING = ("strategy", "d", "p", "k", "sigma", "gauge", "seed", "clusters", "seed_nodes", "patches",
+          "patches_by", "header", "graph")  # fmt: skip
+
+
+def parameters(context: typer.Context) -> dict[str, Any]:
+    """Collect the options above, as keywords of `lograb.generate`."""
+    return {name: context.params[name] for name in MAKING} | {"eigenvalues": not context.params["no_eigenvalues"]}
+
+
+def given(context: typer.Context) -> list[str]:
+    """List those of the options above that the user wrote."""
+    sources = {name: context.get_parameter_source(name) for name in (*MAKING, "no_eigenvalues")}
+    wrote = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    return [option.opts[0] for option in context.command.params if option.name in wrote]

@@ -1,0 +1,82 @@
+"""What separates the two names on a line of an edge list, and lines that seem to use something else."""
+
+from __future__ import annotations
+
+import re
+
+from lograb.errors import LograbError
+
+BLANK = ""
+NAMED = {",": "comma", "\t": "tab", ";": "semicolon", BLANK: "blank"}
+# Not read, but looked for when lines do not split: "a|b", "a->b".
+_FOREIGN = {"|": "bar", "->": "arrow"}
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+def find_delimiter(lines: list[str], suffix: str) -> str:
+    """Choose what separates the fields of most lines.
+
+    Blanks also occur inside names, so a comma, tab or semicolon wins over them if it is in half as
+    many lines; in a file that says it is csv or tsv, if it is in any line.
+    """
+    text = "\n".join(lines)
+    if '"' in text:
+        lines = [_QUOTED.sub("q", line) for line in lines]
+    # Ties go to the first; a tab at the end of a line does not count.
+    order = (",", "\t", ";") if suffix == ".csv" else ("\t", ",", ";")
+    counts = {mark: sum(mark in line.strip() for line in lines) if mark in text else 0 for mark in order}
+    best = max(order, key=lambda mark: counts[mark])
+    if counts[best] == 0:
+        return BLANK
+    blanks = sum(len(line.split(None, 1)) > 1 for line in lines)
+    needed = 1 if suffix in (".csv", ".tsv") else max(1, blanks / 2)
+    return best if counts[best] >= needed else BLANK
+
+
+def check_single_lines(lines: list[str], n_lines: int, delimiter: str) -> tuple[str, ...]:
+    """Look for another separator in the lines that the delimiter leaves in one piece.
+
+    Parameters
+    ----------
+    lines : list of str
+        The lines of one field each.
+    n_lines : int
+        Number of all lines.
+    delimiter : str
+
+    Returns
+    -------
+    tuple of str
+        A notice where some of the lines look like edges.
+
+    Raises
+    ------
+    LograbError
+        If most lines of the file look like edges that the delimiter does not split.
+    """
+    other, count = _other_separator(lines, delimiter)
+    if not count:
+        return ()
+    used, example = NAMED[delimiter], next(line for line in lines if _holds(line, other)).strip()[:60]
+    found = (NAMED | _FOREIGN)[other]
+    if 2 * count > n_lines:
+        raise LograbError("an edge list needs one separator throughout (comma, tab, semicolon or blank); split at "
+                          f"the {used}, {count} of {n_lines} lines have a single name, such as '{example}', which "
+                          f'the {found} would split: change the separator, or quote names that hold it, "ann lee"')
+    have = "1 line has" if count == 1 else f"{count} lines have"
+    return (f"{have} no {used}, but the {found} would split them, such as '{example}': read as one name each; use "
+            "one separator throughout if these are edges",)
+
+
+def _other_separator(lines: list[str], delimiter: str) -> tuple[str, int]:
+    """Find the separator that would split most of the lines, and how many."""
+    others = [mark for mark in (*NAMED, *_FOREIGN) if mark != delimiter]
+    counts = {mark: sum(_holds(line, mark) for line in lines) for mark in others}
+    best = max(others, key=lambda mark: counts[mark])
+    return best, counts[best]
+
+
+def _holds(line: str, mark: str) -> bool:
+    """Tell whether a mark stands between two names of a line, outside quotes."""
+    parts = _QUOTED.sub("q", line).strip().split(mark or None)
+    return len(parts) > 1 and all(map(str.strip, parts[:2]))
