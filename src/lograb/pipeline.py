@@ -169,7 +169,7 @@ def compare(
     attacks : list of names, attack objects and functions
         By default all that need no optional dependency and take graphs of any size.
     seeds : int
-        How many; they count up from the parameter ``seed``.
+        How many; those of instances count up from the parameter ``seed``, those of attacks from 0.
     features : bool
         Whether the attacks that can use features see those of the observed nodes.
     progress : callable, optional
@@ -208,7 +208,8 @@ def compare(
             if name in problems:
                 continue
             try:
-                run = _attack_and_score(instance, attacker, first + number, features, place(name, done))
+                # Not the seed of the instance: an attack can read the seed of its stream.
+                run = _attack_and_score(instance, attacker, number, features, place(name, done))
                 runs[name].append(run)
             except LograbError as error:
                 problems[name] = str(error)

@@ -159,3 +159,14 @@ def test_learned_attacks_work_on_features_that_cannot_be_written(instance):
     if instance.features is not None:
         quick = lograb.attacks.find_attack("gae")(epochs=2)
         assert lograb.attack(instance, quick, features=True).n_nodes == 34
+
+
+def test_compare_does_not_tell_an_attack_the_seed_of_the_instance():
+    secret, met = 2**100 + 1, []
+
+    def attack(seen, rng):
+        met.append(rng.bit_generator.seed_seq.entropy)
+        return claims_nothing(seen)
+
+    lograb.compare("karate", [attack], seeds=2, seed=secret)
+    assert met == [0, 1]
