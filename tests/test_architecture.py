@@ -16,7 +16,6 @@ GROUND = {"errors", "limits", "spec", "ragged", "names", "progress", "parallel",
 STAGES = {"graphs", "patches", "observations", "fragment", "packed", "instance", "archive", "consistency"}
 MAY = {
     "errors": set(),
-    "limits": {"errors"},
     "progress": set(),
     "parallel": set(),
     "limits": {"errors"},
