@@ -164,7 +164,7 @@ def test_command_line(instance, tmp_path):
     assert (found["model"], found["split"], found["seed"]) == ("gcn", "node-disjoint", 0)
     assert found["f1_micro"] == classify(instance, "gcn", "node-disjoint", settings={"epochs": 2})["f1_micro"]
     shown = CliRunner().invoke(app, ["classify", str(path), *options, "--repeats", "2"])
-    assert "0% of the test nodes were seen in training" in shown.stdout
+    assert "0 % of the test nodes were seen in training" in shown.stdout
     assert "majority" in shown.stdout
 
 

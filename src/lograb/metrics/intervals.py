@@ -7,13 +7,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> list[float]:
     """Enclose the mean of at least two independent values, as Student does."""
     array = np.asarray(values, dtype=float)
-    reach = t.ppf((1 + level) / 2, len(array) - 1) * array.std(ddof=1) / math.sqrt(len(array))
+    reach = stdtrit(len(array) - 1, (1 + level) / 2) * array.std(ddof=1) / math.sqrt(len(array))
     return [float(array.mean() - reach), float(array.mean() + reach)]
 
 
@@ -35,7 +35,7 @@ def auroc_interval(auroc: float, positives: int, negatives: int, level: float = 
     """
     if not positives or not negatives or math.isnan(auroc):
         return 0.0, 1.0
-    z = float(norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     spread = (positives + negatives) / 2 - 1
 
     def distance(theta: float) -> float:
