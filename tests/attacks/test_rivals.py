@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from tests.attacks.clouds import by_pair, odd_inputs, orthogonal, pack, rng, same_answer, unpack
 
 from lograb.attacks.baselines import eigen_sync, local2global, pointnetlk
 from lograb.attacks.baselines.eigen_sync import EigenSync
 from lograb.attacks.baselines.local2global import Local2Global
 from lograb.attacks.baselines.pointnetlk import PointNetLK
+from lograb.errors import LograbError
 
 RIVALS = {
     "eigen-sync": eigen_sync.eigen_sync,
@@ -85,5 +85,5 @@ def test_odd_inputs_give_valid_answers(name, seen):
     ("pointnetlk", {"dim": 6}), ("pointnetlk", {"widths": ()}), ("pointnetlk", {"delta": 0}),
 ])  # fmt: skip
 def test_settings_refuse_what_makes_no_sense(name, bad):
-    with pytest.raises(ValidationError):
+    with pytest.raises(LograbError):
         SETTINGS[name](**bad)
