@@ -11,13 +11,19 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
-GROUND = {"errors", "spec", "ragged", "progress", "parallel", "writing", "answer_file", "types", "pairs", "score"}
-STAGES = {"graphs", "patches", "observations", "fragment", "instance", "archive", "consistency"}
+GROUND = {"errors", "limits", "spec", "ragged", "names", "progress", "parallel", "writing", "answer_file",
+          "conventions", "conversions", "own_arrays", "types", "pairs", "score"}  # fmt: skip
+STAGES = {"graphs", "patches", "observations", "fragment", "packed", "instance", "archive", "consistency"}
 MAY = {
     "errors": set(),
     "progress": set(),
     "parallel": set(),
+    "limits": {"errors"},
     "ragged": {"errors"},
+    "names": set(),
+    "conventions": {"errors"},
+    "conversions": {"errors", "conventions"},
+    "own_arrays": {"errors", "names", "ragged", "conventions", "conversions"},
     "spec": {"errors"},
     "writing": {"errors"},
     "answer_file": {"errors", "writing"},
@@ -29,7 +35,8 @@ MAY = {
     "observations": GROUND | {"patches"},
     "archive": GROUND,
     "fragment": GROUND | {"patches", "observations", "archive"},
-    "instance": GROUND | {"archive"},
+    "packed": GROUND | {"patches", "archive"},
+    "instance": GROUND | {"archive", "packed"},
     "consistency": GROUND | {"patches", "archive", "instance"},
     "theory": GROUND,
     "attacks": GROUND | {"theory"},

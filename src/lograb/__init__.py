@@ -42,11 +42,12 @@ _HOME = {
     "Comparison": "lograb.report",
     "InstanceSpec": "lograb.spec",
     "LograbError": "lograb.errors",
+    "LograbNotice": "lograb.errors",
     "ArchiveError": "lograb.errors",
 }
 
 if TYPE_CHECKING:
-    from lograb.errors import ArchiveError, LograbError
+    from lograb.errors import ArchiveError, LograbError, LograbNotice
     from lograb.graphs import load_graph, load_graphs
     from lograb.instance import Instance
     from lograb.learning.pyg import to_pyg
@@ -64,6 +65,7 @@ __all__ = [
     "Instance",
     "InstanceSpec",
     "LograbError",
+    "LograbNotice",
     "Observations",
     "Patches",
     "Reconstruction",

@@ -26,7 +26,8 @@ def check_graph(instance: Instance) -> None:
     if instance.manifest.truth != instance.has_truth:
         raise ArchiveError("manifest.json", "says the opposite of what the archive holds about its truth")
     seen = instance.observations
-    _check_spectra(seen, instance.spec.k)
+    packed = instance.origin.kind == "packed"
+    _check_spectra(seen, instance.spec.k, packed)
     _ = instance.features, instance.node_names
     for column in (schema.CORE, schema.INDICATORS, schema.CO_OBSERVED):
         flags = instance.tables.get(column)
@@ -39,8 +40,10 @@ def check_graph(instance: Instance) -> None:
         _check_edges(instance, seen)
 
 
-def _check_spectra(seen: Observations, k: int) -> None:
-    if not np.array_equal(seen.ranks, np.minimum(seen.sizes, k)):
+def _check_spectra(seen: Observations, k: int, packed: bool) -> None:
+    if packed and ((seen.ranks < 1).any() or seen.ranks.max() != k):
+        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"ranks must lie in 1 .. k, up to k = {k}")
+    if not packed and not np.array_equal(seen.ranks, np.minimum(seen.sizes, k)):
         raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"ranks must be min(k, size) with k = {k}")
     if seen.centres is not None:
         last = np.append(seen.nodes, -1)[_positions(seen)]
@@ -54,6 +57,8 @@ def _check_spectra(seen: Observations, k: int) -> None:
     inside[starts[(starts > 0) & (starts < len(seen.values))] - 1] = False
     if (steps[inside] < 0).any() or (seen.values < 0).any() or (seen.values > 2).any():
         raise ArchiveError(f"{schema.VALUES}.npy", "eigenvalues must ascend inside each patch, from 0 to 2")
+    if seen.next_values is None and not packed:
+        raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "is missing beside the eigenvalues")
     if seen.next_values is not None and not np.array_equal(np.isnan(seen.next_values), seen.complete):
         raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "must be NaN exactly where a spectrum is complete")
 

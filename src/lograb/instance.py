@@ -16,6 +16,7 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
+from lograb.packed import packed
 from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
 from lograb.types import Graph, Ints, Matrix, Observations, check_names
@@ -39,6 +40,23 @@ class Instance:
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
         self.manifest = manifest
         self.tables = tables
+
+    @classmethod
+    def from_observations(
+        cls, observations: Observations, truth: Graph | None = None, name: str = "packed"
+    ) -> Instance:
+        """Make an instance of observations that lograb did not make, to be scored if the truth is at hand.
+
+        Parameters
+        ----------
+        observations : Observations
+            See `Observations.from_arrays`.
+        truth : Graph, optional
+            The graph behind them (`lograb.load_graph` reads one). Nodes are matched by name, by number where they
+            have none, and take its numbers.
+        name : str
+        """
+        return cls(*packed(observations, truth, name))
 
     @property
     def spec(self) -> InstanceSpec:
@@ -207,7 +225,7 @@ class Instance:
         """Write the instance to one file and return the file's SHA-256.
 
         With ``truth=False`` the file lacks whatever would answer Task 1: the true edges, the
-        patches' edges, and the seed, which would reproduce the noise.
+        patches' edges, the cores of clusters, and the seed, which would reproduce the noise.
         """
         with Writer(path, truth=truth) as writer:
             for i in range(len(self)):

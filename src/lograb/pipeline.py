@@ -169,7 +169,7 @@ def compare(
     attacks : list of names, attack objects and functions
         By default all that need no optional dependency and take graphs of any size.
     seeds : int
-        How many; they count up from the parameter ``seed``.
+        How many; those of instances count up from the parameter ``seed``, those of attacks from 0.
     features : bool
         Whether the attacks that can use features see those of the observed nodes.
     progress : callable, optional
@@ -199,7 +199,7 @@ def compare(
     runs: dict[str, list[tuple[Score, float]]] = {name: [] for name in chosen}
     problems: dict[str, str] = {}
     summary: dict[str, Any] = {}
-    tell = progress or ignore
+    tell = ignore if progress is None else progress
     for number in range(seeds):
         place = partial(_place, tell, number * len(chosen), seeds * len(chosen))
         instance = generate(subject, seed=first + number, progress=place(""), **parameters) if fresh else subject
@@ -208,7 +208,8 @@ def compare(
             if name in problems:
                 continue
             try:
-                run = _attack_and_score(instance, attacker, first + number, features, place(name, done))
+                # Not the seed of the instance: an attack can read the seed of its stream.
+                run = _attack_and_score(instance, attacker, number, features, place(name, done))
                 runs[name].append(run)
             except LograbError as error:
                 problems[name] = str(error)
@@ -274,8 +275,8 @@ def _plan(
         if name not in InstanceSpec.model_fields:
             raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
     spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
-    if spec.seed is None:
-        raise LograbError("generating an instance needs a seed")
+    if spec.seed is None or spec.sigma is None:
+        raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1
     if total > 1 and cut_by is not None:
         raise LograbError("the strategy 'custom' cuts one graph: choose it with graph=I (--graph I)")

@@ -19,7 +19,8 @@ class Origin(BaseModel):
 
     source: str
     """Catalog name, file name (never its folder), or the name a user gave."""
-    kind: Literal["built-in", "public", "file", "memory"] = "memory"
+    kind: Literal["built-in", "public", "file", "memory", "packed"] = "memory"
+    """A packed instance was observed by its owner; the others by lograb."""
     revision: str = ""
     sha256: str = ""
     """Checksum of what was read: the SHA-256 of the file, or of the list of file checksums."""
@@ -39,6 +40,14 @@ class Protocol(BaseModel):
     sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
     """Standard deviation of the noise; None when it is not announced."""
 
+    @classmethod
+    def of(cls, **parameters: Any) -> Protocol:
+        """Validate parameters; an error names the parameter, the rule and the value received."""
+        try:
+            return cls(**parameters)
+        except ValidationError as error:
+            raise LograbError(first_problem(error)) from None
+
 
 class InstanceSpec(BaseModel):
     """Every choice behind a benchmark instance, the seed included (§4.2 and Algorithm 1).
@@ -49,9 +58,9 @@ class InstanceSpec(BaseModel):
     d : radius of a patch; for clusters the radius of the halo; without meaning for custom and global.
     p : coverage: the fraction of nodes (custom: of patches) that is observed.
     k : eigenvectors kept per patch (fewer where the patch is smaller).
-    sigma : standard deviation of the Gaussian noise on every entry of the embedding.
+    sigma : standard deviation of the Gaussian noise on every entry of the embedding; None where it is unknown.
     gauge : what is left undetermined in the embedding (see lograb.observations.gauges).
-    seed : all randomness follows from it; None in an archive that withholds it.
+    seed : all randomness follows from it; None where it is withheld or unknown.
     clusters : number of METIS clusters; None for about one per 50 observed nodes.
     seed_nodes : number of random seed nodes; None for half of the observed nodes.
     eigenvalues : whether the eigenvalues are shared beside the embedding.
@@ -63,7 +72,7 @@ class InstanceSpec(BaseModel):
     d: int = Field(1, ge=0, le=64)
     p: float = Field(1.0, gt=0, le=1)
     k: int = Field(32, ge=1, le=1_000_000)
-    sigma: float = Field(0.0, ge=0, allow_inf_nan=False)
+    sigma: float | None = Field(0.0, ge=0, allow_inf_nan=False)
     gauge: GaugeName = "sign"
     seed: int | None = Field(0, ge=0)
     clusters: int | None = Field(None, ge=1)

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from lograb.answer_file import write_answers
 from lograb.errors import LograbError
+from lograb.own_arrays import pack
 from lograb.ragged import Ints as Ints
 from lograb.ragged import check_ragged, pointer
 from lograb.spec import Origin, Protocol
@@ -205,7 +206,7 @@ class Observations:
     """What the eavesdropper sees of one graph, and all that an attack may use.
 
     There is no path from here back to the graph. Patch ``i`` has ``q = sizes[i]`` members and
-    ``ranks[i] = min(k, q)`` eigenvectors of its normalized Laplacian, noise included.
+    ``ranks[i] <= min(k, q)`` eigenvectors of its normalized Laplacian, noise included.
 
     Attributes
     ----------
@@ -256,8 +257,9 @@ class Observations:
         m, sizes = self.n_patches, self.sizes
         if self.ranks.shape != (m,) or (self.ranks < 0).any() or (self.ranks > sizes).any():
             raise LograbError("each patch needs a rank between 0 and its size")
-        object.__setattr__(self, "value_ptr", pointer(self.ranks))
-        object.__setattr__(self, "vector_ptr", pointer(self.ranks * sizes))
+        for what, lengths in (("value_ptr", self.ranks), ("vector_ptr", self.ranks * sizes)):
+            object.__setattr__(self, what, starts := pointer(lengths))
+            starts.flags.writeable = False
         shapes = {"vectors": (self.vectors, self.vector_ptr[-1]), "values": (self.values, self.value_ptr[-1]),
                   "next_values": (self.next_values, m), "centres": (self.centres, m)}
         for what, (array, length) in shapes.items():
@@ -273,6 +275,58 @@ class Observations:
             raise LograbError(f"{self.n_nodes} nodes need as many feature rows, got {self.features.shape[0]}")
         check_names("nodes", self.node_names, self.n_nodes)
         check_names("patches", self.patch_names, m)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        members: Any,
+        vectors: Any,
+        values: Any = None,
+        next_values: Any = None,
+        centres: Any = None,
+        names: Sequence[str] | None = None,
+        *,
+        laplacian: str = "symmetric",
+        degrees: Any = None,
+        n_nodes: int | None = None,
+        strategy: str = "custom",
+        d: int = 0,
+        sigma: float | None = None,
+        gauge: str = "sign",
+    ) -> Observations:
+        """Take embeddings that were made elsewhere: the smallest eigenpairs of each patch's normalised Laplacian.
+
+        What is certainly something else (the unnormalised Laplacian, the largest eigenvalues ...) is refused with
+        its name; what only looks odd is a `LograbNotice`.
+
+        Parameters
+        ----------
+        members : one list of nodes per patch, in the order of the rows, as ids or names
+            Or a mapping from the names of patches, as all other arguments then; or, with one matrix as `vectors`,
+            one list for a single patch.
+        vectors : one (q, r) array per patch, the first eigenvector included
+        values : one array of r eigenvalues per patch; None when withheld
+        next_values : the first eigenvalue that was cut off of each patch; None or NaN where it is complete
+        centres : the node each patch was grown from
+        names : names of the patches
+        laplacian : {"symmetric", "random-walk", "similarity", "unnormalised"}
+            What `vectors` are eigenvectors of, see `lograb.conversions`; anything but "symmetric" is converted.
+        degrees : one array per patch, for "random-walk" with few columns
+        n_nodes : for ids, how many there are; by default one more than the largest
+        strategy, d, sigma, gauge : what is publicly known, see `lograb.spec.Protocol`
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse.csgraph, lograb
+        >>> triangle = np.ones((3, 3)) - np.eye(3)
+        >>> values, vectors = np.linalg.eigh(scipy.sparse.csgraph.laplacian(triangle, normed=True))
+        >>> lograb.Observations.from_arrays(["ann", "bob", "eve"], vectors, values).node_names
+        ('ann', 'bob', 'eve')
+        """
+        protocol = Protocol.of(strategy=strategy, d=d, sigma=sigma, gauge=gauge)
+        fields = pack(members, vectors, names, values=values, next_values=next_values, centres=centres,
+                      degrees=degrees, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)  # fmt: skip
+        return cls(protocol.model_copy(update={"k": int(fields["ranks"].max())}), **fields)
 
     @property
     def n_patches(self) -> int:

@@ -25,6 +25,7 @@ from lograb.archive import Writer, container, manifest, reader, writer
 from lograb.archive.schema import RULES
 from lograb.archive.tables import cut, join
 from lograb.errors import ArchiveError, LograbError
+from lograb.tasks.fragments import ask
 
 
 def same(one, two):
@@ -419,6 +420,19 @@ def test_no_truth_leaves_out_everything_that_answers_task_1(tmp_path):
     again = tmp_path / "y.lograb"
     instance.save(again)
     assert again.read_bytes() == path.read_bytes()
+
+
+def test_no_truth_leaves_out_the_cores_of_clusters(tmp_path):
+    path = tmp_path / "x.lograb"
+    whole = lograb.generate("karate", strategy="cluster", clusters=3)
+    assert whole.core is not None
+    whole.save(path, truth=False)
+    instance = lograb.load(path)
+    assert instance.core is None
+    assert not [name for name in instance.tables if name.startswith("fragments")]
+    verify(path)
+    with pytest.raises(LograbError, match="without its truth"):
+        ask(instance)
 
 
 def test_no_truth_of_an_own_file_gives_no_clue_to_its_lines(tmp_path):

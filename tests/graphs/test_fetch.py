@@ -23,6 +23,7 @@ class Server(http.server.ThreadingHTTPServer):
     content = CONTENT
     etag: str | None = '"one"'
     ranges = True
+    length: str | None = ""  # to announce instead of the true length; None for nothing
     cuts = 0
     statuses: tuple[int, ...] = ()
     asked: list[str | None]
@@ -38,6 +39,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         asked = self.headers.get("Range")
         server.asked.append(asked)
+        if "address" in self.path:
+            self.send_response(302)
+            self.send_header("Location", "http://[no-address/")
+            self.end_headers()
+            return
         if server.statuses:
             status, *rest = server.statuses
             server.statuses = tuple(rest)
@@ -63,7 +69,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
         if server.etag:
             self.send_header("ETag", server.etag)
-        self.send_header("Content-Length", str(len(body)))
+        if server.length is not None:
+            self.send_header("Content-Length", server.length or str(len(body)))
         self.end_headers()
         if server.cuts:
             server.cuts -= 1
@@ -231,6 +238,63 @@ def test_the_mirror_comes_first_is_checked_and_never_written(
         fetch([raw(server, "0" * 64)])
 
 
+@pytest.mark.parametrize("length", ["abc", "-7", "1_0", "²", "9" * 5000])
+def test_a_length_that_is_no_number_is_an_error(server: Server, length: str) -> None:
+    server.length = length
+    with pytest.raises(LograbError, match="announces a length"):
+        fetch([raw(server, "")])
+
+
+def test_a_server_need_not_announce_the_length(server: Server) -> None:
+    server.length = None
+    fetch([raw(server)])
+    assert cached().read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("length", ["", None])
+def test_a_download_beyond_the_limit_is_stopped_and_forgotten(
+        server: Server, monkeypatch: pytest.MonkeyPatch, length: str | None) -> None:
+    server.length = length
+    file = RawFile("some/raw/data.bin", url=server.url(), limit=len(CONTENT) - 1)
+    with pytest.raises(LograbError, match=f"at most {len(CONTENT) - 1} bytes.*LOGRAB_MAX_BYTES"):
+        fetch([file])
+    assert len(server.asked) == 1
+    assert leftovers() == set()
+    monkeypatch.setenv("LOGRAB_MAX_BYTES", str(len(CONTENT)))
+    fetch([file])
+    assert cached().read_bytes() == CONTENT
+
+
+def test_the_variable_does_not_lower_the_limit_of_a_download(
+        server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGRAB_MAX_BYTES", "7")
+    fetch([raw(server)])
+    assert cached().read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("etag", ['"a\xe9"', '"' + "e" * 5000 + '"', '"a\r\n b"'])
+def test_a_tag_that_cannot_be_sent_back_is_not_kept(server: Server, etag: str) -> None:
+    server.cuts, server.etag = 1, etag
+    fetch([raw(server, "")])
+    assert cached().read_bytes() == CONTENT
+    assert server.asked == [None, None]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"a\nb"])
+def test_a_damaged_tag_is_not_sent(server: Server, content: bytes) -> None:
+    cached().parent.mkdir(parents=True)
+    cached().with_name("data.bin.part").write_bytes(CONTENT[:-1])
+    cached().with_name("data.bin.part.tag").write_bytes(content)
+    fetch([raw(server, "")])
+    assert cached().read_bytes() == CONTENT
+    assert server.asked == [None]
+
+
+def test_a_redirection_to_no_address_is_an_error(server: Server) -> None:
+    with pytest.raises(LograbError, match="no address"):
+        fetch([RawFile("some/raw/data.bin", url=server.url("address"))])
+
+
 def test_a_missing_mirror_is_an_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGRAB_MIRROR", "/no/such/folder")
     with pytest.raises(LograbError, match="LOGRAB_MIRROR must name an existing folder"):
@@ -245,8 +309,8 @@ def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_
     assert cache_folder() == tmp_path / "mine"
 
 
-def zipped(path: Path, members: dict[str, bytes]) -> bytes:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as box:
+def zipped(path: Path, members: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    with zipfile.ZipFile(path, "w", packing) as box:
         for name, content in members.items():
             box.writestr(name, content)
     return path.read_bytes()
@@ -263,8 +327,7 @@ def test_members_of_a_zip_are_extracted_and_nothing_else(server: Server, tmp_pat
     found = fetch(members(server))
     assert [path.read_bytes() for path in found.paths.values()] == [b"A", b"B"]
     files = {str(path.relative_to(cache_folder())) for path in cache_folder().rglob("*") if path.is_file()}
-    assert files - {"some/.lock", "some/raw/.lock"} == {f"some/raw/{name}" for name in
-                                                        ("a", "b", "a.sha256", "b.sha256")}
+    assert files - {"some/box.zip.lock"} == {f"some/raw/{name}" for name in ("a", "b", "a.sha256", "b.sha256")}
     assert not list(tmp_path.rglob("escaped"))
     assert len(server.asked) == 1
     assert fetch(members(server)) == found
@@ -296,3 +359,11 @@ def test_a_bad_zip_is_refused_and_forgotten(
     assert not list(cache_folder().rglob("*.part"))
     server.content = zipped(tmp_path / "box.zip", {"box/a": b"A", "box/b": b"B"})
     fetch(members(server, limit=1000))
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_packing_that_cannot_be_unpacked_in_steps_is_refused(
+        server: Server, tmp_path: Path, packing: int) -> None:
+    server.content = zipped(tmp_path / "box.zip", {"box/a": b"A", "box/b": b"B"}, packing)
+    with pytest.raises(LograbError, match="stored or deflated"):
+        fetch(members(server))

@@ -353,15 +353,6 @@ def test_bad_arrays(tmp_path: Path, arrays, message: str) -> None:
         read_graph(tmp_path / "g.npz")
 
 
-def test_a_bomb_is_refused_before_it_unpacks(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("lograb.graphs.files._FREE_BYTES", 1000)
-    with pytest.raises(LograbError, match="may unpack"):
-        read_graph(write(tmp_path, "g.csv.gz", gzip.compress(b"a,b\n" * 1_000_000, mtime=0)))
-    np.savez_compressed(tmp_path / "g.npz", edges=np.zeros((1_000_000, 2), dtype=np.int64))
-    with pytest.raises(LograbError, match="may unpack"):
-        read_graph(tmp_path / "g.npz")
-
-
 def test_missing_files(tmp_path: Path) -> None:
     with pytest.raises(LograbError, match="cannot read"):
         read_graph(tmp_path / "none.csv")

@@ -1,7 +1,10 @@
 """Task 1: scopes, several graphs, and answers as files."""
 
 import dataclasses
+import io
 import json
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ import pytest
 import lograb
 from lograb.answer_file import write_answers
 from lograb.attacks import ATTACKS
+from lograb.cli.app import app
 from lograb.cli.reconstruct import add_up
 from lograb.errors import LograbError
 from lograb.tasks import evaluate
@@ -191,3 +195,77 @@ def test_files_that_are_no_npz_are_a_clear_error(tmp_path):
         np.save(file, np.arange(3))
     with pytest.raises(LograbError, match=r"not an \.npz"):
         read_answers(path, named("a", "b"))
+
+
+def bomb(path, part, shape, dtype="<i8", size=64, **rest):
+    """Write an answer one of whose arrays says it has a shape that it has not."""
+    arrays = {f"0/{name}": array for name, array in GOOD.items() if name != part}
+    np.savez(path, **arrays)
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": dtype, "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(f"0/{part}.npy", head.getvalue() + bytes(size))
+
+
+SHAPES = [(10**15, 2), (2**62, 2), (2**70, 2), (-4, -1), (1,) * 200, (0, 10**30), (10**9,)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_that_the_content_does_not_have_are_refused_before_memory_is_taken(tmp_path, shape):
+    bomb(tmp_path / "a.npz", "edges", shape)
+    tracemalloc.start()
+    try:
+        with pytest.raises(LograbError, match="a.npz"):
+            read_answers(tmp_path / "a.npz", named("a", "b", "c"))
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_answer_that_unpacks_to_too_much_is_refused_before_memory_is_taken(tmp_path, monkeypatch):
+    bomb(tmp_path / "a.npz", "edges", (10**7, 2), size=16 * 10**7)
+    assert (tmp_path / "a.npz").stat().st_size < 10**6
+    monkeypatch.setenv("LOGRAB_MAX_BYTES", "1000000")
+    tracemalloc.start()
+    try:
+        with pytest.raises(LograbError, match="LOGRAB_MAX_BYTES"):
+            read_answers(tmp_path / "a.npz", named("a", "b", "c"))
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_table_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    instance = named("ann", "bob")
+    monkeypatch.setenv("LOGRAB_MAX_BYTES", "200")
+    assert len(read(tmp_path, "ann,bob,0.5\n" * 16, instance)) == 1
+    with pytest.raises(LograbError, match="more than 200 bytes"):
+        read(tmp_path, "ann,bob,0.5\n" * 17, instance)
+
+
+LONG = "x" * 140_000
+
+
+@pytest.mark.parametrize("text", [
+    f"{LONG},bob,1\n", f'"{LONG}",bob\n', f"ann,bob\n{LONG},bob\n", f"# {LONG}\n{LONG} {LONG} 1", LONG,
+    f'"{LONG}\n' * 2,
+    "ann,bob," + "9" * 5000 + "x\n", "ann,bob," + "[" * 100_000, '"ann,bob\n', "ann,bob\n\0,bob\n",
+])  # fmt: skip
+def test_fields_of_any_length_give_one_short_sentence(tmp_path, text):
+    with pytest.raises(LograbError) as error:
+        read(tmp_path, text, named("ann", "bob"))
+    assert len(str(error.value)) < 300
+
+
+def test_numbers_of_many_digits_are_numbers(tmp_path):
+    rows = read(tmp_path, f"ann,bob,0.{'3' * 5000}\n", named("ann", "bob"))
+    assert rows == [("ann", "bob", pytest.approx(1 / 3))]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, '{"a":' * 50_000])
+def test_settings_of_any_depth_give_one_short_sentence(tmp_path, text):
+    lograb.generate("karate", k=4).save(tmp_path / "k.lograb")
+    with pytest.raises(LograbError) as error:
+        app(["attack", str(tmp_path / "k.lograb"), "--method", "posterior", "--set", f"channels={text}"],
+            standalone_mode=False)  # fmt: skip
+    assert len(str(error.value)) < 500

@@ -115,8 +115,9 @@ TOGETHER = (
 )
 # A file may claim this many nodes, or so many for each member of a patch, before it is refused.
 FREE_NODES, NODES_PER_ENTRY = 10**7, 1000
-# Whatever would answer Task 1, and so is left out of an archive without truth.
-TRUTH_PARTS = ("truth", "patch_edges")
+# Whatever would answer Task 1 or help with it, and so is left out of an archive without truth. Which members of a
+# cluster are its core tells that each of the others has a neighbour there.
+TRUTH_PARTS = ("truth", "patch_edges", "fragments")
 
 
 def part(column: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any
 
 import typer
 
 from lograb.cli import options
-from lograb.cli.stopping import run
+from lograb.cli.stopping import clean, run
 from lograb.errors import ArchiveError, LograbNotice
 
 app = typer.Typer(
@@ -25,27 +26,28 @@ app = typer.Typer(
 )
 
 
-_python_shows = warnings.showwarning
-
-
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on stderr and exit code 2."""
-    warnings.simplefilter("once", LograbNotice)
-    warnings.showwarning = _show_warning
-    run(app)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LograbNotice)
+        warnings.showwarning = _show_notices(warnings.showwarning)
+        run(app)
 
 
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Show a notice as one line; other warnings as Python shows them."""
-    if issubclass(category, LograbNotice):
-        from lograb.cli.output import notice
+def _show_notices(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Show each notice once, as one line; other warnings as Python shows them."""
+    told = set()
 
-        notice(str(message))
-    else:
-        _python_shows(message, category, filename, lineno, file, line)
+    def show(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+        if not issubclass(category, LograbNotice):
+            otherwise(message, category, *place, **rest)
+        elif str(message) not in told:
+            from lograb.cli.output import notice
+
+            told.add(str(message))
+            notice(str(message))
+
+    return show
 
 
 def _version(show: bool) -> None:
@@ -105,6 +107,25 @@ def generate(
 
 
 @app.command()
+def pack(
+    source: Annotated[Path, typer.Argument(help="Your embeddings: an .npz file or a folder of .npz, .npy, .csv.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
+    truth: Annotated[str | None, typer.Option(help="The graph behind them, a name or file, to score by.")] = None,
+    laplacian: Annotated[str, typer.Option(help="symmetric, random-walk, similarity, unnormalised")] = "symmetric",
+    strategy: Annotated[str, typer.Option(help="How patches were cut, as far as is known.")] = "custom",
+    d: Annotated[int, typer.Option("-d", help="Radius of a patch, if it was grown from its centre.")] = 0,
+    sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise, if announced.")] = None,
+    gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
+    json: options.Json = False,
+) -> None:
+    """Turn embeddings that were made elsewhere into an instance, one file."""
+    from lograb.cli.pack import pack_embeddings
+
+    protocol = {"strategy": strategy, "d": d, "sigma": sigma, "gauge": gauge}
+    pack_embeddings(source, output, truth, laplacian, protocol, json=json)
+
+
+@app.command()
 def info(file: options.File, json: options.Json = False) -> None:
     """Describe an instance."""
     from lograb.cli.instances import show_info
@@ -127,7 +148,7 @@ def verify(file: options.File, json: options.Json = False) -> None:
             from lograb.cli.output import print_json
 
             print_json({"file": file.name, "ok": False, "member": error.member, "error": str(error)})
-        typer.echo(f"lograb: {error}", err=True)
+        typer.echo(clean(f"lograb: {error}"), err=True)
         raise typer.Exit(1) from None
 
 

@@ -34,7 +34,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
             raise LograbError(f"the setting '{key}' is given twice")
         try:
             settings[key] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # a RecursionError where brackets are nested too deeply
             settings[key] = None if text == "None" else text
     return settings
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lograb import pipeline
-from lograb.attacks import ATTACKS
+from lograb.attacks import ATTACKS, Attack
 from lograb.cli.board import board, show_comparison
 from lograb.cli.output import print_json, print_table, say, stderr, waiting
 from lograb.instance import Instance
@@ -18,6 +18,7 @@ SOURCE = "citation"
 PARAMETERS: dict[str, Any] = {"d": 1, "p": 0.6, "k": 32, "sigma": 0.05, "seed": 0}
 # A minute is short: fewer epochs than the defaults.
 MODEL, EPOCHS = "gcn", 10
+NEURAL: dict[str, Any] = {"epochs": 50}
 LINKS = ("cosine", "lightgcn")
 WITHOUT = "Tasks 2 and 3 and the neural attacks are left out: they need the extra 'gnn' (pip install '.[gnn]')."
 
@@ -30,8 +31,10 @@ def run_demo(output: Path, json: bool) -> None:
     instance = pipeline.generate(SOURCE, **PARAMETERS)
     summary = instance.summary()
     stderr.print(f"{summary['n_patches']:,} patches of {summary['n_nodes']:,} nodes. An eavesdropper tries:")
-    usual = [name for name, attack in ATTACKS.items() if not attack.small_only]
-    chosen = [name for name in usual if learns or ATTACKS[name].extra is None]
+    usual = [attack for attack in ATTACKS.values() if not attack.small_only]
+    chosen: list[Attack] = [attack() for attack in usual if attack.extra is None]
+    if learns:
+        chosen += [attack(**NEURAL) for attack in usual if attack.extra is not None]
     with board(1, quiet=json) as (progress, finished):
         table = pipeline.compare(instance, chosen, progress=progress, finished=finished)
     if not json:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lograb import pipeline
 from lograb.cli.arguments import check_instance_name
-from lograb.cli.output import notice, print_json, print_table, waiting
+from lograb.cli.output import notice, print_json, print_table, say, waiting
 from lograb.cli.stopping import written
 from lograb.graphs.download import file_sha256
 
@@ -55,7 +55,7 @@ def verify_instance(path: Path, json: bool) -> None:
     if json:
         print_json({"file": path.name, "ok": True, "members": len(manifest.members) + 2, "sha256": sha256})
     else:
-        print(f"{path}: all {len(manifest.members) + 2} members hold; SHA-256 {sha256}")
+        say(f"{path}: all {len(manifest.members) + 2} members hold; SHA-256 {sha256}")
 
 
 def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
@@ -68,7 +68,7 @@ def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
         "patch_sizes": f"{sizes['min']} .. {sizes['max']}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
         "complete_share": f"{round(summary['complete_share'] * summary['n_patches']):,} of "
                           f"{summary['n_patches']:,} patches show their whole spectrum",
-        "seed": str(summary["seed"]),
+        "seed": None if summary["seed"] is None else str(summary["seed"]),
         "notices": "; ".join(summary["notices"]),
     }  # fmt: skip
     rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, "") and key != "sha256"]

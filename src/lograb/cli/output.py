@@ -123,7 +123,7 @@ class _Left(ProgressColumn):
         if task.total is None:
             return Text(_clock(task.elapsed or 0.0))
         left = "" if task.time_remaining is None else f", {_clock(task.time_remaining)} left"
-        return Text(f"{task.percentage:.0f} %{left}")
+        return Text(f"{int(task.percentage)} %{left}")
 
 
 def _clock(seconds: float) -> str:

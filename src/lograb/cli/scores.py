@@ -71,7 +71,7 @@ def headlines(score: Score, seconds: float | None) -> list[tuple[str, str]]:
         ("F1", f"{score.f1:.3f}, 95 % interval {low:.3f} to {high:.3f}"),
         ("floor, ceiling", f"{score.floor:.3f} without embeddings, {score.ceiling:.3f} at best"),
         ("precision", f"{score.precision:.3f} of {v['claimed']:,} claims"),
-        ("recall", f"{score.recall:.3f} of all {v['edges']:,} edges, whether some patch contains them or not"),
+        ("recall", f"{score.recall:.3f} of all {v['edges']:,} edges, in some patch or not"),
         *last,
     ]
 

@@ -8,6 +8,10 @@ the platform's usual cache folder.
 A file with a pinned checksum is checked against it wherever it comes from. Where no checksum was
 published, the first download is trusted: its checksum is kept in ``<file>.sha256`` beside the
 cached file, and later uses are checked against that.
+
+Several processes may fetch the same dataset into the same cache. Whoever misses something holds a
+lock from the first download to the last note (``.lock`` in the folder, or ``<archive>.lock``), and
+the others wait; once everything is there, nobody locks or writes.
 """
 
 from __future__ import annotations
@@ -22,8 +26,11 @@ from typing import Literal
 
 from lograb.errors import LograbError
 from lograb.graphs.download import DownloadError, beside, download, file_sha256
+from lograb.graphs.lock import only_one
 from lograb.graphs.unzip import extract_member
-from lograb.progress import Progress
+from lograb.limits import max_bytes
+from lograb.progress import Progress, ignore
+from lograb.writing import replacing
 
 __all__ = ["Fetched", "Place", "RawFile", "cache_folder", "fetch", "in_mirror", "locate",
            "mirror_folder"]
@@ -48,7 +55,7 @@ class RawFile:
     member : str
         Its name in that zip file.
     limit : int
-        Bytes that it may unpack to at most.
+        Bytes that it may have at most, and unpack to at most; `lograb.limits` can raise it.
     """
 
     path: str
@@ -57,6 +64,11 @@ class RawFile:
     archive: RawFile | None = None
     member: str = ""
     limit: int = 1 << 30
+
+    @property
+    def max_bytes(self) -> int:
+        """The limit, raised by the user where that is wanted."""
+        return max_bytes(at_least=self.limit)
 
 
 @dataclass(frozen=True)
@@ -127,13 +139,45 @@ def fetch(files: Sequence[RawFile], progress: Progress | None = None) -> Fetched
     Fetched
         Their places and one checksum of them all.
     """
+    progress = progress or ignore
+    if _complete(files):
+        return _found(files, progress)
+    try:
+        with only_one(map(_lock, files), lambda: progress("waiting for another process", 0, None)):
+            found = _found(files, progress)
+            for archive in {file.archive for file in files if file.archive is not None}:
+                _discard(archive)
+    except OSError as error:
+        raise LograbError(f"the cache folder {cache_folder()} must be writable, got: {error}; "
+                          "choose another one with LOGRAB_CACHE") from error
+    return found
+
+
+def _complete(files: Sequence[RawFile]) -> bool:
+    """Tell whether nothing will be written, so that no lock is needed and a read-only cache will do."""
+    for file in files:
+        target = cache_folder() / file.path
+        if in_mirror(file):
+            continue
+        if not target.is_file() or not (file.sha256 or beside(target, ".sha256").exists()):
+            return False
+        if file.archive is not None and (cache_folder() / file.archive.path).exists():
+            return False  # somebody is at work, or was stopped before the archive could be deleted
+    return True
+
+
+def _lock(file: RawFile) -> Path:
+    if file.archive is not None:
+        return beside(cache_folder() / file.archive.path, ".lock")
+    return (cache_folder() / file.path).parent / ".lock"
+
+
+def _found(files: Sequence[RawFile], progress: Progress) -> Fetched:
     paths: dict[str, Path] = {}
     lines: list[str] = []
     for file in files:
         paths[file.path], digest = _fetch_one(file, progress)
         lines.append(f"{digest}  {file.path}\n")
-    for archive in {file.archive for file in files if file.archive is not None}:
-        _discard(archive)
     return Fetched(paths, hashlib.sha256("".join(sorted(lines)).encode()).hexdigest())
 
 
@@ -145,27 +189,23 @@ def _place(file: RawFile) -> Place:
     return _place(file.archive) if file.archive else "download"
 
 
-def _fetch_one(file: RawFile, progress: Progress | None) -> tuple[Path, str]:
+def _fetch_one(file: RawFile, progress: Progress) -> tuple[Path, str]:
     """Return where a file is and its checksum."""
     mirror = mirror_folder()
     if mirror is not None and (mirror / file.path).is_file():
         return mirror / file.path, _checked(mirror / file.path, file.sha256, "replace it in the mirror")
     target = cache_folder() / file.path
     if not target.is_file():
-        try:
-            _bring(file, target, progress)
-        except OSError as error:
-            raise LograbError(f"the cache folder {cache_folder()} must be writable, got: {error}; "
-                              "choose another one with LOGRAB_CACHE") from error
+        _bring(file, target, progress)
     return target, _checked_in_cache(target, file.sha256)
 
 
-def _bring(file: RawFile, target: Path, progress: Progress | None) -> None:
+def _bring(file: RawFile, target: Path, progress: Progress) -> None:
     """Put a file into the cache."""
     if file.archive is not None:
         archive, _ = _fetch_one(file.archive, progress)
         try:
-            extract_member(archive, file.member, target, file.limit)
+            extract_member(archive, file.member, target, file.max_bytes)
         except LograbError:
             _discard(file.archive)  # a bad copy must not stand in the way of the next attempt
             raise
@@ -175,7 +215,7 @@ def _bring(file: RawFile, target: Path, progress: Progress | None) -> None:
     if not file.url:
         raise LograbError(f"{file.path} cannot be downloaded; {tried}; {remedy}")
     try:
-        download(file.url, target, file.sha256, progress)
+        download(file.url, target, file.sha256, file.max_bytes, progress)
     except DownloadError as error:
         raise LograbError(f"cannot get {file.path}: {error}; {tried}; try again, or {remedy}") from error
 
@@ -198,9 +238,10 @@ def _checked_in_cache(path: Path, pinned: str) -> str:
     if pinned or not note.exists():
         got = _checked(path, pinned, remedy)
         if not pinned:  # trust on first use
-            note.write_text(f"{got}  {path.name}\n")
+            with replacing(note) as file:
+                file.write(f"{got}  {path.name}\n")
         return got
-    words = note.read_text().split()
+    words = note.read_text(errors="replace").split()
     return _checked(path, words[0] if words else "missing", f"{remedy}, together with {note.name}")
 
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zlib
 from pathlib import Path
 
 from lograb.errors import LograbError, unknown_name
@@ -33,14 +32,14 @@ from lograb.graphs.formats.graphml import read_graphml
 from lograb.graphs.formats.matrix_market import read_matrix_market
 from lograb.graphs.formats.npz import read_npz
 from lograb.graphs.formats.simple import RawGraph, apply_rules
+from lograb.graphs.gunzip import gunzip
+from lograb.limits import REMEDY, max_bytes
 from lograb.spec import Origin
 from lograb.types import Graph
 
 EDGE_LIST_SUFFIXES = ("", ".csv", ".tsv", ".txt", ".edges", ".edgelist")
 SUFFIXES = (*EDGE_LIST_SUFFIXES[1:], ".mtx", ".graphml", ".npz")
-
-_FREE_BYTES = 2**30
-_MAX_RATIO = 100
+_PIECE = 1 << 20
 
 
 def read_graph(path: str | os.PathLike[str], *, header: bool | None = None) -> Graph:
@@ -60,12 +59,15 @@ def read_graph(path: str | os.PathLike[str], *, header: bool | None = None) -> G
     Raises
     ------
     LograbError
-        If the file is missing, has another suffix, or does not hold a graph.
+        If the file is missing, has another suffix, does not hold a graph, or unpacks to more than
+        `lograb.limits` allows.
     """
     path = Path(path)
     suffix, packed = _suffix(path)
     try:
-        data = path.read_bytes()
+        data = _read_bytes(path)
+    except LograbError:
+        raise
     except OSError as error:
         raise LograbError(f"cannot read the graph file '{path}': {error.strerror or error}") from None
     except ValueError as error:
@@ -74,10 +76,21 @@ def read_graph(path: str | os.PathLike[str], *, header: bool | None = None) -> G
     try:
         if not data:
             raise LograbError("a graph file must not be empty, got 0 bytes")
-        raw = _read(_unpack(data) if packed else data, suffix, header)
+        raw = _read(b"".join(gunzip(data, max_bytes())) if packed else data, suffix, header)
         return apply_rules(raw, _graph_name(path, packed), origin)
     except LograbError as error:
         raise LograbError(f"{path.name}: {error}") from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    limit, size, pieces = max_bytes(), 0, []
+    with path.open("rb") as file:  # counted, not asked for its size: a device has none, and a file may grow
+        while piece := file.read(_PIECE):
+            size += len(piece)
+            if size > limit:
+                raise LograbError(f"{path.name}: a graph file may have {limit} bytes, got more; {REMEDY}")
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _suffix(path: Path) -> tuple[str, bool]:
@@ -102,30 +115,5 @@ def _read(data: bytes, suffix: str, header: bool | None) -> RawGraph:
     if suffix == ".graphml":
         return read_graphml(data)
     if suffix == ".npz":
-        return read_npz(data, _limit(data))
+        return read_npz(data, max_bytes())
     return read_edge_list(data, suffix=suffix, header=header)
-
-
-def _limit(data: bytes) -> int:
-    """How much a packed file may unpack to: graphs shrink tenfold, bombs a thousandfold."""
-    return _FREE_BYTES + _MAX_RATIO * len(data)
-
-
-def _unpack(data: bytes) -> bytes:
-    """Unpack gzip, several members included, up to the limit."""
-    limit, parts, size = _limit(data), [], 0
-    rest = data
-    try:
-        while rest:
-            unpacker = zlib.decompressobj(wbits=31)
-            part = unpacker.decompress(rest, limit - size + 1)
-            size += len(part)
-            if size > limit:
-                raise LograbError(f"a .gz file of {len(data)} bytes may unpack to {limit} bytes, got more")
-            if not unpacker.eof:
-                raise LograbError("the .gz file is cut off: copy or download it again")
-            parts.append(part)
-            rest = unpacker.unused_data.lstrip(b"\0")
-    except zlib.error as error:
-        raise LograbError(f"not a readable .gz file: {error}") from None
-    return b"".join(parts)

@@ -90,7 +90,7 @@ def observe(
             next_values[which] = spectrum[:, rank]
         done += len(which) * q * q
         progress("spectra", done, total)
-    if spec.sigma > 0:
+    if spec.sigma:
         _add_noise(vectors, spec.sigma, noise_rng, progress)
     return Observations(
         spec.protocol, patches.n_nodes, patches.nodes, patches.ptr, ranks, vectors,

@@ -45,7 +45,7 @@ def _open(given: Given) -> Any:
                           f"{type(content).__name__}") from None
     if any(map(_is_scalar, lists)):
         raise LograbError("patches is a list of node lists, one per patch; got a flat list: write [[...]] for one "
-                          f"patch, got {lists!r:.60}")
+                          f"patch (got {lists!r:.60})")
     return [list(item) for item in lists]
 
 

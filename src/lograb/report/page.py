@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from lograb.errors import LograbError
+from lograb.score import percent
 from lograb.writing import replacing
 
 PAGES = {".html": "<!doctype html>", ".htm": "<!doctype html>"}
@@ -68,6 +69,7 @@ def write_page(
     if not ran:
         raise LograbError(f"no attack could run: {rows[0]['problem'] if rows else 'none was given'}")
     environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
+    environment.filters["percent"] = percent
     page = environment.get_template("comparison.html").render(
         instance=summary, rows=rows, ran=ran, best=max(ran, key=lambda row: row["f1"]), facts=_facts(summary),
         classified=classified, linked=linked, seeds=seeds, command=command,

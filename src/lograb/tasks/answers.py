@@ -16,19 +16,18 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from lograb.answer_file import PARTS
 from lograb.errors import LograbError
 from lograb.instance import Instance
+from lograb.limits import REMEDY, max_bytes
+from lograb.tasks.answer_arrays import build_answer, read_arrays
 from lograb.types import Reconstruction
 
-INTS = {"edges", "nodes", "judged", "islands"}
 EXTRA: tuple[str, ...] = ("score", "claimed")
 """Columns that may follow a pair where no header says otherwise."""
 NO_NODES = {"score", "claimed", "prob", "probability", "weight", "rank"}
@@ -42,13 +41,7 @@ def read_answers(path: Path, instance: Instance, threshold: float | None = None)
     if path.suffix.lower() == ".npz":
         answers = _read_npz(path, instance)
     else:
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise LograbError(f"cannot read '{path}': {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise LograbError(f"'{path}' is neither an .npz file nor UTF-8 text") from None
-        answers = _read_table(text, instance)
+        answers = _read_table(_read_text(path), instance)
     return answers if threshold is None else [_cut(answer, threshold) for answer in answers]
 
 
@@ -63,30 +56,24 @@ def _cut(answer: Reconstruction, threshold: float) -> Reconstruction:
 
 
 def _read_npz(path: Path, instance: Instance) -> list[Reconstruction]:
+    arrays = read_arrays(path)
+    return [build_answer(f"the answer '{path}'", arrays, number, graph.n_nodes, graph.node_names)
+            for number, graph in enumerate(instance)]  # fmt: skip
+
+
+def _read_text(path: Path) -> str:
+    limit = max_bytes()
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, KeyError) as error:
-        raise LograbError(f"cannot read the answer '{path}': {error}") from None
-    except (AttributeError, TypeError):  # an .npy file under another name is a plain array
-        raise LograbError(f"the answer '{path}' is not an .npz file") from None
-    answers = []
-    for number, graph in enumerate(instance):
-        found: dict[str, Any] = {}
-        for part in PARTS:
-            array = arrays.get(f"{number}/{part}")
-            if array is not None:
-                if array.dtype.kind not in ("iu" if part in INTS else "fiu"):
-                    kind = "whole numbers" if part in INTS else "numbers"
-                    raise LograbError(f"the answer '{path}': {part} must be {kind}, got {array.dtype}")
-                found[part] = array.astype(np.int64 if part in INTS else np.float64)
-        if not {"edges", "scores", "nodes"} <= found.keys():
-            raise LograbError(f"the answer '{path}' lacks the edges, scores or nodes of graph {number}")
-        if (unlisted := found.pop("unlisted", None)) is not None and unlisted.size != 1:
-            raise LograbError(f"the answer '{path}': unlisted must be one number, got shape {unlisted.shape}")
-        chance = None if unlisted is None else float(unlisted.ravel()[0])
-        answers.append(Reconstruction(graph.n_nodes, **found, unlisted=chance, node_names=graph.node_names))
-    return answers
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise LograbError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) > limit:
+        raise LograbError(f"the answer '{path}' has more than {limit:,} bytes: {REMEDY}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise LograbError(f"'{path}' is neither an .npz file nor UTF-8 text") from None
 
 
 class _Row(NamedTuple):
@@ -131,7 +118,10 @@ def _separator(text: str, width: int) -> str:
     """Find what separates the columns of the first row that is no comment."""
     line = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     for separator in ",\t; ":
-        row = next(csv.reader([line.strip()], delimiter=separator, skipinitialspace=True), [])
+        try:
+            row = next(csv.reader([line.strip()], delimiter=separator, skipinitialspace=True), [])
+        except csv.Error:  # a field too long for it: the reader of all lines will say so
+            continue
         if width <= len(row) <= width + 2:
             return separator
     return ","
@@ -171,10 +161,10 @@ def _extra_columns(header: list[str], width: int) -> tuple[str, ...]:
     """Read off a header which columns follow the pair; a score may have any name."""
     names = [field.strip().lower() for field in header]
     if NO_NODES.intersection(names[:width]):
-        raise _RowError(f"the two nodes of a pair must come before score and claimed, got '{','.join(names)}'")
+        raise _RowError(f"the two nodes of a pair must come before score and claimed, got '{','.join(names):.80}'")
     extra = tuple(name if name == "claimed" else "score" for name in names[width:])
     if len(set(extra)) < len(extra):
-        raise _RowError(f"beside the score there can be a column 'claimed' only, got '{','.join(names)}'")
+        raise _RowError(f"beside the score there can be a column 'claimed' only, got '{','.join(names):.80}'")
     return extra
 
 
@@ -193,21 +183,21 @@ def _parse(row: list[str], width: int, extra: tuple[str, ...], index: list[dict[
     if width == 3:
         number = _graph_number(row[0], index)
         if number is None:
-            raise _RowError(f"there is no graph '{row[0].strip()}' among {len(index)}")
+            raise _RowError(f"there is no graph '{row[0].strip():.80}' among {len(index)}")
         graph, row = number, row[1:]
     nodes = []
     for name in row[:2]:
         node = _find(name, index[graph])
         if node is None:
-            raise _RowError(f"there is no node '{name.strip()}' in the instance")
+            raise _RowError(f"there is no node '{name.strip():.80}' in the instance")
         nodes.append(node)
     told = dict(zip(extra, row[2:]))
     text = told.get("score", "1").strip()
     if not _is_number(text) or np.isnan(float(text)):
-        raise _RowError(f"a score must be a number, got '{text}'")
+        raise _RowError(f"a score must be a number, got '{text:.80}'")
     claimed = told.get("claimed", "1").strip().lower()
     if claimed not in ("0", "1", "true", "false"):
-        raise _RowError(f"a pair is claimed (1) or not (0), got '{claimed}'")
+        raise _RowError(f"a pair is claimed (1) or not (0), got '{claimed:.80}'")
     return _Row(graph, (min(nodes), max(nodes)), float(text), claimed in ("1", "true"))
 
 

@@ -89,6 +89,8 @@ class Questions:
 
 def ask(instance: Instance, halo: Halo = "drop") -> Questions:
     """Find the fragments of an instance and the true edges between them."""
+    if not instance.has_truth:
+        raise LograbError(f"the instance '{instance.name}' was saved without its truth: Task 3 needs it")
     if instance.spec.strategy == "cluster" and halo == "drop":
         instance = without_halos(instance)
     patches = patch_set(instance)

@@ -26,6 +26,8 @@ from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.score import PatchScores, Score
 from lograb.tasks.answers import read_answers
+from lograb.tasks.isolation import FileAttack
+from lograb.tasks.parcel import private_copy
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
 from lograb.theory.recoverability import relative_error
 from lograb.types import Bools, Floats, Graph, Ints, Observations, Patches, Reconstruction
@@ -92,7 +94,8 @@ def attack(
 def _run(
     attack: Any, seen: Observations, rng: np.random.Generator, progress: Progress
 ) -> Reconstruction:
-    """Run an attack on one graph, and note who answered and how long it took."""
+    """Run an attack on a copy of what is seen of one graph, and note who answered and how long it took."""
+    seen = seen if isinstance(attack, FileAttack) else private_copy(seen)  # which goes to another process
     start = time.perf_counter()
     found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
     seconds = time.perf_counter() - start

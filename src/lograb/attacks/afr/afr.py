@@ -51,7 +51,8 @@ class Afr(AfrSettings, Attack):
 def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DEFAULTS) -> Reconstruction:
     """Rebuild the graph by AFR."""
     if seen.values is None or seen.next_values is None:
-        raise LograbError("AFR needs the eigenvalues, and these observations withhold them")
+        raise LograbError("AFR needs the eigenvalues and the first one that was cut off (next_values), and these "
+                          "observations withhold them")  # fmt: skip
     skipped = too_large(seen, settings.max_size)
     local = local_graphs(seen, settings)
     trust = fidelity(seen, local.entropy, settings)

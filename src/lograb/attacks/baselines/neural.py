@@ -189,8 +189,8 @@ def input_graph(seen: Observations, settings: NeuralSettings) -> sp.csr_array:
     if settings.graph == "co-occurrence":
         return co_occurrence(seen, settings.max_size)
     if seen.values is None or seen.next_values is None:
-        raise LograbError("local reconstructions need the eigenvalues, and these observations withhold them: "
-                          "set graph=co-occurrence")  # fmt: skip
+        raise LograbError("local reconstructions need the eigenvalues and the first one that was cut off, and "
+                          "these observations withhold them: set graph=co-occurrence")  # fmt: skip
     rules = AfrSettings()
     local = local_graphs(seen, rules)
     trusted = fidelity(seen, local.entropy, rules).core[owners(local.ptr)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -95,28 +95,26 @@ def _decode(data: bytes) -> str:
 def _content_lines(text: str) -> tuple[list[int], list[str], int]:
     """Return the lines that are neither blank nor comments, their numbers from 1, and the number of comments."""
     stripped = [line.strip(" ") for line in text.split("\n")]
-    filled = [i for i, line in enumerate(stripped, start=1) if line.strip()]
-    numbers = [i for i in filled if stripped[i - 1].lstrip()[0] not in "#%"]
-    return numbers, [stripped[i - 1] for i in numbers], len(filled) - len(numbers)
+    numbers = [i for i, line in enumerate(stripped, start=1) if line.strip() and line.lstrip()[0] not in "#%"]
+    n_filled = sum(map(bool, map(str.strip, stripped)))
+    return numbers, [stripped[i - 1] for i in numbers], n_filled - len(numbers)
 
 
 def _split(numbers: list[int], lines: list[str], delimiter: str) -> _Table:
     if any('"' in line for line in lines):
         if delimiter == BLANK:
-            rows = [_split_quoted_blanks(number, line) for number, line in zip(numbers, lines, strict=True)]
-        else:
-            rows = _split_quoted(numbers, lines, delimiter)
-        return _from_rows(numbers, rows)
+            return _from_rows(numbers, map(_split_quoted_blanks, numbers, lines))
+        return _from_rows(numbers, _split_quoted(numbers, lines, delimiter))
     # networkx writes "a b {'weight': 1}": the dictionary is one field, however many blanks it has.
     if delimiter == BLANK and any("{" in line for line in lines):
-        return _from_rows(numbers, [line.split(None, 2) for line in lines])
+        return _from_rows(numbers, (line.split(None, 2) for line in lines))
     if delimiter == BLANK:
         widths = [len(line.split()) for line in lines]
     else:
         widths = [line.count(delimiter) + 1 for line in lines]
     width = widths[0]
     if width == 1 or any(other != width for other in widths):
-        return _from_rows(numbers, [_fields(line, delimiter) for line in lines])
+        return _from_rows(numbers, (_fields(line, delimiter) for line in lines))
     # All lines alike: one long split, then every width-th field.
     fields = _fields((delimiter or " ").join(lines), delimiter)
     return _Table(numbers, fields[::width], list(fields[1::width]), widths)
@@ -128,22 +126,26 @@ def _fields(line: str, delimiter: str) -> list[str]:
     return list(map(str.strip, line.split(delimiter)))
 
 
-def _from_rows(numbers: list[int], rows: list[list[str]]) -> _Table:
-    return _Table(numbers, [row[0] for row in rows], [row[1] if len(row) > 1 else None for row in rows],
-                  list(map(len, rows)))
+def _from_rows(numbers: list[int], rows: Iterable[list[str]]) -> _Table:
+    table, known = _Table(numbers, [], [], []), dict[str, str]()
+    for row in rows:  # one at a time, and equal names once: a list per line takes ten times as much as the file
+        table.first.append(known.setdefault(row[0], row[0]))
+        table.second.append(known.setdefault(row[1], row[1]) if len(row) > 1 else None)
+        table.widths.append(len(row))
+    return table
 
 
-def _split_quoted(numbers: list[int], lines: list[str], delimiter: str) -> list[list[str]]:
+def _split_quoted(numbers: list[int], lines: list[str], delimiter: str) -> Iterator[list[str]]:
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
-    rows: list[list[str]] = []
+    n_rows = 0
     try:
         for row in reader:
-            if reader.line_num != len(rows) + 1:
+            if reader.line_num != n_rows + 1:
                 raise csv.Error("a quoted name must end on its line")
-            rows.append([name.strip() for name in row])
+            n_rows += 1
+            yield [name.strip() for name in row]
     except csv.Error as error:
-        raise LograbError(f"line {numbers[len(rows)]}: quotes must be balanced, got: {error}") from None
-    return rows
+        raise LograbError(f"line {numbers[n_rows]}: quotes must be balanced, got: {error}") from None
 
 
 def _split_quoted_blanks(number: int, line: str) -> list[str]:

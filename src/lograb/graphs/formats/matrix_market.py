@@ -6,6 +6,7 @@ process down; a file from a stranger must not do that.
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 @dataclass(frozen=True)
 class _Header:
-    """What the banner and the size line announce; entries follow after line `size_line`."""
+    """What the banner and the size line announce; entries follow after line `size_line`, from byte `start`."""
 
     sparse: bool
     n_values: int
@@ -29,14 +30,15 @@ class _Header:
     n_nodes: int
     n_entries: int
     size_line: int
+    start: int
 
 
 def read_matrix_market(data: bytes) -> RawGraph:
     """Read a pattern, integer, real or complex matrix, coordinate or array, general or symmetric."""
-    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    header = _read_header(lines)
+    text = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    header = _read_header(text)
     width = 2 * header.sparse + header.n_values
-    fields = _read_fields(lines, header, width)
+    fields = _read_fields(text, header, width)
     if header.sparse:
         rows, cols = (_indices(fields[side::width], header) for side in (0, 1))
     else:
@@ -50,9 +52,9 @@ def read_matrix_market(data: bytes) -> RawGraph:
     return read_matrix(sp.coo_array((values, (rows, cols)), shape=(header.n_nodes, header.n_nodes)))
 
 
-def _read_header(lines: list[bytes]) -> _Header:
+def _read_header(text: bytes) -> _Header:
     """Read the banner and the size, and refuse claims that the rest of the file cannot keep."""
-    words = lines[0].decode("utf-8", "replace").lower().split()
+    words = io.BytesIO(text).readline().decode("utf-8", "replace").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"] or words[2] not in ("coordinate", "array"):
         raise LograbError("line 1: a MatrixMarket file must start with '%%MatrixMarket matrix coordinate' or "
                           f"'array', a field and a symmetry, got '{' '.join(words)[:60]}'")
@@ -60,29 +62,37 @@ def _read_header(lines: list[bytes]) -> _Header:
     if field not in _N_VALUES or symmetry not in _SYMMETRIES or (field == "pattern" and not sparse):
         raise LograbError(f"line 1: the field must be one of {', '.join(_N_VALUES)}, the symmetry one of "
                           f"{', '.join(_SYMMETRIES)}, got '{field[:20]}' and '{symmetry[:20]}'")
-    at = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(b"%")), None)
-    if at is None:
-        raise LograbError("a MatrixMarket file needs a line with its size, got only comments")
-    sizes, wanted = lines[at].split(), 3 if sparse else 2
+    at, line, start = _find_size(text)
+    sizes, wanted = line.split(), 3 if sparse else 2
     if len(sizes) != wanted or not all(word.isdigit() and len(word) < 18 for word in sizes):
-        raise LograbError(f"line {at + 1}: the size must be {wanted} whole numbers, got {_quote(lines[at])}")
+        raise LograbError(f"line {at}: the size must be {wanted} whole numbers, got {_quote(line)}")
     n, n_cols = int(sizes[0]), int(sizes[1])
     if n != n_cols:
         raise LograbError(f"an adjacency matrix must be square, got {n} rows and {n_cols} columns")
     diagonal = 0 if symmetry == "skew-symmetric" else n
     dense = n * n if symmetry == "general" else n * (n - 1) // 2 + diagonal
     n_entries = int(sizes[2]) if sparse else dense
-    if n_entries > len(lines) - at - 1:
-        raise LograbError(f"line {at + 1}: {n_entries} entries are announced, but only {len(lines) - at - 1} "
-                          "lines follow: the file is incomplete")
+    n_lines = text.count(b"\n", start) + 1
+    if n_entries > n_lines:
+        raise LograbError(f"line {at}: {n_entries} entries are announced, but only {n_lines} lines follow: "
+                          "the file is incomplete")
     check_claimed_size(n, n_entries)
-    return _Header(sparse, _N_VALUES[field], symmetry, n, n_entries, at + 1)
+    return _Header(sparse, _N_VALUES[field], symmetry, n, n_entries, at, start)
 
 
-def _read_fields(lines: list[bytes], header: _Header, width: int) -> list[bytes]:
+def _find_size(text: bytes) -> tuple[int, bytes, int]:
+    """Return the number of the first line that is neither blank nor a comment, the line, and where it ends."""
+    lines = io.BytesIO(text)
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.lstrip().startswith(b"%"):
+            return number, line, lines.tell()
+    raise LograbError("a MatrixMarket file needs a line with its size, got only comments")
+
+
+def _read_fields(text: bytes, header: _Header, width: int) -> list[bytes]:
     """Return the fields of all entries, one after the other; every entry has a line and `width` fields."""
-    n_entries = 0
-    for number, line in enumerate(lines[header.size_line :], start=header.size_line + 1):
+    n_entries, entries = 0, text[header.start :]
+    for number, line in enumerate(io.BytesIO(entries), start=header.size_line + 1):  # no list: lines may be empty
         n_fields = len(line.split())
         n_entries += n_fields > 0
         if n_fields not in (0, width) or n_entries > header.n_entries:
@@ -90,7 +100,7 @@ def _read_fields(lines: list[bytes], header: _Header, width: int) -> list[bytes]
                               f"got {_quote(line)} as number {n_entries}")
     if n_entries < header.n_entries:
         raise LograbError(f"{header.n_entries} entries are announced, got {n_entries}: the file is incomplete")
-    return b"\n".join(lines[header.size_line :]).split()
+    return entries.split()
 
 
 def _indices(fields: list[bytes], header: _Header) -> Ints:

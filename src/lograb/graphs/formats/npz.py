@@ -9,7 +9,6 @@ edge list: nodes are those that occur. Nothing is ever unpickled.
 from __future__ import annotations
 
 import io
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
+from lograb.graphs.arrays import Arrays, load_arrays
 from lograb.graphs.formats.simple import (
+    FREE_NODES,
+    NODES_PER_ENTRY,
     RawGraph,
     as_pairs,
     check_claimed_size,
@@ -27,21 +29,22 @@ from lograb.graphs.formats.simple import (
     numbered,
     read_matrix,
 )
-
-Arrays = dict[str, npt.NDArray[Any]]
+from lograb.types import Matrix
 
 _SPARSE_PARTS = ("x_indptr", "x_indices", "x_data", "x_shape")
 _KNOWN = {"edges", "edge_index", "num_nodes", "x", "features", "y", "labels", *_SPARSE_PARTS}
+SCIPY_PARTS = ("format", "shape", "data", "row", "col", "coords", "indices", "indptr", "offsets")
 
 
 def read_npz(data: bytes, max_bytes: int) -> RawGraph:
     """Read an archive that unpacks to at most `max_bytes`."""
-    arrays = _load_arrays(data, max_bytes)
+    arrays, others = load_arrays(io.BytesIO(data), {*_KNOWN, *SCIPY_PARTS}, max_bytes)
     if {"format", "shape", "data"} <= arrays.keys():
-        return read_matrix(_scipy_matrix(arrays))
+        return read_matrix(scipy_matrix(arrays))
     if ("edges" in arrays) == ("edge_index" in arrays):
+        names = ", ".join(sorted({*arrays, *others}))
         raise LograbError("an .npz graph needs either 'edges' (m, 2) or 'edge_index' (2, m), or a matrix saved "
-                          f"by scipy.sparse.save_npz, got: {', '.join(sorted(arrays)) or 'no arrays'}")
+                          f"by scipy.sparse.save_npz, got: {names[:120] or 'no arrays'}")
     if "edges" in arrays:
         pairs, listed_once = as_pairs(arrays["edges"], "'edges'"), True
     else:
@@ -54,7 +57,7 @@ def read_npz(data: bytes, max_bytes: int) -> RawGraph:
         n_nodes = int(pairs.max(initial=-1)) + 1
     check_claimed_size(n_nodes, len(pairs) + sum(array.size for array in arrays.values()))
     check_ids(pairs, n_nodes)
-    unknown = sorted(set(arrays) - _KNOWN)
+    unknown = sorted({*arrays, *others} - _KNOWN)
     return RawGraph(
         n_nodes, pairs, "once" if listed_once else "both", node_names=node_names,
         features=None if features is None else check_features(features, n_nodes),
@@ -62,45 +65,52 @@ def read_npz(data: bytes, max_bytes: int) -> RawGraph:
         notices=(f"arrays ignored: {', '.join(unknown)[:120]}",) if unknown else ())
 
 
-def _load_arrays(data: bytes, max_bytes: int) -> Arrays:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > max_bytes:
-            raise LograbError(f"an .npz file of {len(data)} bytes may unpack to {max_bytes} bytes, "
-                              f"got {size}")
-        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            arrays = {key: np.asarray(stored[key]) for key in stored.files}
-    except LograbError:
-        raise
-    except Exception as error:  # zipfile, zlib and numpy raise many kinds for damaged files
-        reason = "arrays of Python objects are not read" if "allow_pickle" in str(error) else str(error)
-        raise LograbError(f"not a readable .npz file: {reason}") from None
-    return arrays
-
-
-def _scipy_matrix(arrays: Arrays) -> sp.coo_array:
+def scipy_matrix(arrays: Arrays) -> Matrix:
+    """Build the matrix that `scipy.sparse.save_npz` took apart; every index is checked."""
     kind, shape = arrays["format"].item() if arrays["format"].size == 1 else "", arrays["shape"]
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
-    if shape.shape != (2,) or shape.dtype.kind not in "ui" or shape[0] != shape[1] or shape[0] < 0:
-        raise LograbError(f"an adjacency matrix must be square, got shape {shape.tolist()}")
-    n = int(shape[0])
-    check_claimed_size(n, arrays["data"].size)
+    sides = _sides(shape, "'shape'", arrays["data"].size)
     try:
-        if kind == "coo":
+        if kind == "coo":  # checks its indices itself
             ends = (arrays["row"], arrays["col"]) if "row" in arrays else tuple(arrays["coords"])
-            return sp.coo_array((arrays["data"], ends), shape=(n, n))
-        if kind in ("csr", "csc", "bsr"):
-            build = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}[kind]
-            matrix = build((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
-            # Indices out of range would make the compiled code read foreign memory.
-            matrix.check_format(full_check=True)
-            return matrix.tocoo()
+            return sp.coo_array((arrays["data"], ends), shape=sides)
         if kind == "dia":
-            return sp.dia_array((arrays["data"], arrays["offsets"]), shape=(n, n)).tocoo()
+            return _diagonals(arrays["data"], arrays["offsets"], sides)
+        build = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}.get(kind)
+        if build is None:
+            raise LograbError(f"the sparse format must be csr, csc, coo, bsr or dia, got '{kind[:20]}'")
+        if kind == "bsr" and 0 in arrays["data"].shape[1:]:
+            raise LograbError(f"blocks must not be empty, got data of shape {arrays['data'].shape}")
+        matrix = build((arrays["data"], arrays["indices"], arrays["indptr"]), shape=sides)
+        # Indices out of range would make the compiled code read foreign memory.
+        matrix.check_format(full_check=True)
+    except LograbError:
+        raise
     except Exception as error:  # whatever scipy raises for parts that do not fit together
-        raise LograbError(f"not a matrix that scipy.sparse.save_npz wrote: {error!r}") from None
-    raise LograbError(f"the sparse format must be csr, csc, coo, bsr or dia, got '{kind[:20]}'")
+        raise LograbError(f"not a matrix that scipy.sparse.save_npz wrote: {error!r:.200}") from None
+    return matrix
+
+
+def _diagonals(data: npt.NDArray[Any], offsets: npt.NDArray[Any], sides: tuple[int, int]) -> sp.coo_array:
+    """Lay out a matrix of diagonals, in the time of its entries; scipy takes that of offsets times columns."""
+    if data.ndim != 2 or offsets.shape != data.shape[:1] or offsets.dtype.kind not in "ui":
+        raise LograbError(f"diagonals (k, m) need k whole numbers as offsets, got shapes {data.shape} and "
+                          f"{offsets.shape}")
+    cols = np.broadcast_to(np.arange(data.shape[1]), data.shape)
+    rows = cols - offsets.astype(np.int64)[:, None]
+    inside = (rows >= 0) & (rows < sides[0]) & (cols < sides[1])
+    return sp.coo_array((data[inside], (rows[inside], cols[inside])), shape=sides)
+
+
+def _sides(shape: npt.NDArray[Any], name: str, n_entries: int) -> tuple[int, int]:
+    """Return the claimed sides of a matrix, if it has entries enough for such a claim."""
+    if shape.shape != (2,) or shape.dtype.kind not in "ui" or (shape < 0).any():
+        raise LograbError(f"{name} must be two whole numbers from 0, got an array of shape {shape.shape}")
+    sides, limit = (int(shape[0]), int(shape[1])), max(FREE_NODES, NODES_PER_ENTRY * n_entries)
+    if max(sides) > limit:
+        raise LograbError(f"a matrix of {n_entries} entries may claim at most {limit} rows and columns, got "
+                          f"{sides}: leave out empty ones")
+    return sides
 
 
 def _features(arrays: Arrays) -> Any:
@@ -110,16 +120,14 @@ def _features(arrays: Arrays) -> Any:
     if missing or arrays.keys() & {"x", "features"}:
         raise LograbError(f"sparse features need {', '.join(_SPARSE_PARTS)} and no dense ones, got "
                           f"{', '.join(sorted(arrays))}")
-    shape = arrays["x_shape"]
-    if shape.shape != (2,) or shape.dtype.kind not in "ui" or (shape < 0).any():
-        raise LograbError(f"'x_shape' must be two whole numbers, got {shape.tolist()}")
+    sides = _sides(arrays["x_shape"], "'x_shape'", arrays["x_data"].size)
     try:
         parts = arrays["x_data"], arrays["x_indices"], arrays["x_indptr"]
-        matrix = sp.csr_array(parts, shape=(int(shape[0]), int(shape[1])))
+        matrix = sp.csr_array(parts, shape=sides)
         matrix.check_format(full_check=True)
         matrix.sum_duplicates()
     except Exception as error:  # as above
-        raise LograbError(f"the sparse features do not fit together: {error!r}") from None
+        raise LograbError(f"the sparse features do not fit together: {error!r:.200}") from None
     return matrix
 
 
@@ -133,7 +141,8 @@ def _claimed_nodes(arrays: Arrays, features: Any, labels: npt.NDArray[Any] | Non
     if "num_nodes" in arrays:
         number = arrays["num_nodes"]
         if number.size != 1 or number.dtype.kind not in "ui" or not 0 < int(number.item()) < 2**62:
-            raise LograbError(f"'num_nodes' must be one whole number above 0, got {number.tolist()!r:.60}")
+            raise LograbError(f"'num_nodes' must be one whole number above 0, got an array of "
+                              f"{number.dtype} and shape {number.shape}")
         return int(number.item())
     for rows in (features, labels):
         if rows is not None and rows.ndim:

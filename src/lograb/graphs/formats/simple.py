@@ -121,7 +121,8 @@ def index_names(names: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] |
     """
     ordered = sort_names(names)
     index = {name: i for i, name in enumerate(ordered)}
-    return index, None if ordered == list(map(str, range(len(ordered)))) else tuple(ordered)
+    plain = ordered[:1] == ["0"] and ordered == list(map(str, range(len(ordered))))
+    return index, None if plain else tuple(ordered)
 
 
 def matrix_pairs(matrix: Matrix) -> tuple[Ints, bool]:

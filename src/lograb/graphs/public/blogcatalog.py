@@ -17,9 +17,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
+from lograb.graphs.arrays import load_arrays, read_arrays
 from lograb.graphs.dataset import UNSTATED, Dataset
 from lograb.graphs.fetch import Place, RawFile, fetch, in_mirror, locate
-from lograb.graphs.public.arrays import read_arrays
+from lograb.graphs.formats.npz import SCIPY_PARTS, scipy_matrix
 from lograb.progress import Progress
 from lograb.spec import Origin
 from lograb.types import Graph, Matrix
@@ -84,7 +85,7 @@ def read_mat(name: str, path: Path, origin: Origin) -> Graph:
 
 def read_npz(name: str, path: Path, origin: Origin) -> Graph:
     """Build a graph from an npz file with edges, labels and the parts of a CSR feature matrix."""
-    a = read_arrays(path, ("edges", "y", "num_nodes", "x_data", "x_indices", "x_indptr", "x_shape"))
+    a = read_arrays(path, ("edges", "y", "num_nodes", "x_data", "x_indices", "x_indptr", "x_shape"), NPZ.max_bytes)
     try:
         features = _checked_csr(sp.csr_array((a["x_data"].astype(np.float32), a["x_indices"], a["x_indptr"]),
                                              shape=tuple(int(n) for n in a["x_shape"])))
@@ -97,7 +98,9 @@ def read_npz(name: str, path: Path, origin: Origin) -> Graph:
 def read_attributed(name: str, paths: dict[str, Path], origin: Origin) -> Graph:
     """Build a graph from ``attrs.npz``, ``edgelist.txt`` and ``labels.txt`` (node, label from 1)."""
     try:
-        features = _checked_csr(sp.load_npz(paths["attrs.npz"])).astype(np.float32)
+        with paths["attrs.npz"].open("rb") as file:
+            arrays, _ = load_arrays(file, SCIPY_PARTS, FILES["attrs.npz"].max_bytes)
+        features = _checked_csr(sp.csr_array(scipy_matrix(arrays))).astype(np.float32)
     except (ValueError, OSError, KeyError) as error:
         raise LograbError(f"attrs.npz must hold a scipy sparse matrix; got: {error}") from error
     edges, classes = _columns(paths["edgelist.txt"]), _columns(paths["labels.txt"])

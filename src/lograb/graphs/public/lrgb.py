@@ -47,7 +47,7 @@ def raw_files(name: str) -> tuple[RawFile, ...]:
     """List the three splits of a dataset."""
     folder, url = ARCHIVES[name]
     suffix = "pt" if name == "pcqm-contact" else "pickle"
-    archive = RawFile(f"lrgb/{name}.zip", url=url)
+    archive = RawFile(f"lrgb/{name}.zip", url=url, limit=LIMIT)
     return tuple(RawFile(f"lrgb/{name}/raw/{split}.{suffix}", archive=archive, limit=LIMIT,
                          member=f"{folder}/{split}.{suffix}") for split in ("train", "val", "test"))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,12 +13,14 @@ import numpy.typing as npt
 from lograb.errors import LograbError
 from lograb.graphs.dataset import Dataset
 from lograb.graphs.fetch import RawFile, fetch, locate
+from lograb.graphs.gunzip import gunzip
 from lograb.progress import Progress
 from lograb.spec import Origin
 from lograb.types import Graph
 
 URL = "https://ogb.stanford.edu/docs/nodeprop/"
 LICENCE = "ODC-BY"
+MAX_LINE = 1 << 20
 ARCHIVE = RawFile("ogb/arxiv.zip", url="https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip")
 FILES = {part: RawFile(f"ogb/ogbn_arxiv/raw/{part}.csv.gz", archive=ARCHIVE,
                        member=f"arxiv/raw/{part}.csv.gz")
@@ -50,11 +50,20 @@ def read_ogb(name: str, parts: dict[str, Path], origin: Origin) -> Graph:
 
 def _table(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     try:
-        with gzip.open(path, "rt", encoding="ascii") as lines:
-            return np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2)
-    except (ValueError, OSError, EOFError, zlib.error) as error:
+        return np.loadtxt(_lines(path), dtype=dtype, delimiter=",", ndmin=2)
+    except (ValueError, OSError) as error:
         raise LograbError(f"{path.name} must be a gzip file of numbers separated by commas; "
-                          f"got: {error}") from error
+                          f"got: {str(error)[:200]}") from error
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    rest = b""
+    for piece in gunzip(path.read_bytes(), ARCHIVE.max_bytes):
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > MAX_LINE:
+            raise LograbError(f"a line must have at most {MAX_LINE} bytes, got more")
+        yield from lines
+    yield rest
 
 
 DATASETS = (

@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
+from lograb.graphs.arrays import read_arrays
 from lograb.graphs.dataset import Dataset
 from lograb.graphs.fetch import Place, RawFile, fetch, in_mirror, locate
-from lograb.graphs.public.arrays import read_arrays
 from lograb.graphs.public.unpickle import read_pickle
 from lograb.progress import Progress
 from lograb.spec import Origin
@@ -116,7 +116,7 @@ def _only_structure(name: str) -> bool:
 
 def _load_structure() -> Graph:
     found = fetch((STRUCTURE,))
-    arrays = read_arrays(found.paths[STRUCTURE.path], ("edges", "y", "num_nodes"))
+    arrays = read_arrays(found.paths[STRUCTURE.path], ("edges", "y", "num_nodes"), STRUCTURE.max_bytes)
     origin = Origin(source="pubmed", kind="public", revision=f"{REVISION}; structure and labels only",
                     sha256=found.sha256, licence=LICENCE, url=URL)
     return Graph.from_edges("pubmed", int(arrays["num_nodes"]), arrays["edges"], notices=(NO_FEATURES,),

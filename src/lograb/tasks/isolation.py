@@ -1,0 +1,227 @@
+"""Attacks of others in a process of their own, which is given the observations and nothing else.
+
+Inside one Python process nothing can be hidden from a function that looks for it: frames and the garbage collector
+lead to every object. So a file that somebody else wrote runs in a fresh process. In go the observations as plain
+arrays, the name of the function and a seed that says nothing about any other; out come the arrays of one answer.
+Nothing is pickled. This is no sandbox: the process may still read files and use the network.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from lograb.answer_file import PARTS
+from lograb.attacks.catalog import as_attack
+from lograb.errors import LograbError, unknown_name
+from lograb.tasks.answer_arrays import build_answer, read_arrays
+from lograb.tasks.parcel import pack, unpack
+from lograb.types import Observations, Reconstruction
+
+JOB, SEEN, ANSWER, TOLD, FAILED = "job.json", "observations.npz", "answer.npz", "told.json", "failed.txt"
+MAX_TOLD = 1 << 20
+# Paths first: a process of its own starts without the paths of this one.
+PROGRAM = ("import json, sys; folder = sys.argv[1]; sys.path[:] = json.load(open(folder + '/job.json'))['path']; "
+           "from lograb.tasks.isolation import serve; serve(folder)")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FileAttack:
+    """An attack that lies in a file, or in a module, and runs in a process of its own.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file ``attack.py``, or the name of a module that can be imported, ``package.module``.
+    function : str
+        A function (observations, rng) -> Reconstruction in it, or a class of attacks.
+    settings : dict
+        Parameters for a class of attacks.
+    timeout : float, optional
+        Seconds after which it is ended.
+
+    Examples
+    --------
+    >>> import lograb
+    >>> from lograb.tasks.isolation import FileAttack
+    >>> lograb.attack(lograb.generate("karate"), FileAttack("lograb.attacks", "Membership"))
+    <Reconstruction by lograb.attacks:Membership: 78 edges of 34 nodes claimed, 78 pairs judged>
+    """
+
+    source: str | Path
+    function: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.file is not None and not self.file.is_file():
+            raise LograbError(f"no such file: '{self.source}'")
+
+    @property
+    def file(self) -> Path | None:
+        """The file it lies in; None for a module."""
+        return Path(self.source).absolute() if str(self.source).endswith(".py") else None
+
+    @property
+    def __name__(self) -> str:
+        """What tables call it."""
+        return f"{self.source if self.file is None else self.file.name}:{self.function}"
+
+    def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
+        """Run it on observations; its seed follows from `rng`, but nothing follows from its seed."""
+        seed = int.from_bytes(sha256(rng.bytes(32)).digest())
+        return run_isolated(self, seen, seed)
+
+
+def run_isolated(attack: FileAttack, seen: Observations, seed: int) -> Reconstruction:
+    """Run an attack in a fresh process and read its answer; what it prints goes to stderr.
+
+    Raises
+    ------
+    LograbError
+        Where it fails, with the kind of the error and the line; or ends without an answer, or too late.
+    """
+    name = attack.__name__
+    with tempfile.TemporaryDirectory(prefix="lograb-attack-", ignore_cleanup_errors=True) as folder:
+        job = {"path": sys.path, "file": None if attack.file is None else str(attack.file), "name": name,
+               "module": str(attack.source), "function": attack.function, "settings": attack.settings,
+               "seed": seed}  # fmt: skip
+        (Path(folder) / JOB).write_text(json.dumps(job))
+        np.savez(Path(folder) / SEEN, allow_pickle=False, **pack(seen))
+        code = _run(folder, attack.timeout)
+        if code is None:
+            raise LograbError(f"the attack '{name}' was ended after {attack.timeout:g} seconds")
+        if (problem := _read_small(Path(folder) / FAILED)) is not None:
+            raise LograbError(problem.decode(errors="replace")[:2000])
+        if not _is_file(Path(folder) / ANSWER):
+            how = f"with signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+            raise LograbError(f"the attack '{name}' ended {how} and without an answer")
+        arrays = read_arrays(Path(folder) / ANSWER)
+        answer = build_answer(f"the answer of '{name}'", arrays, 0, seen.n_nodes, seen.node_names)
+        answer.diagnostics.update(_diagnostics(Path(folder) / TOLD))
+        return answer
+
+
+def _run(folder: str, timeout: float | None) -> int | None:
+    """Run the program and give its exit code; None where it took too long. Its children end with it."""
+    command = [sys.executable, "-I", "-c", PROGRAM, folder]
+    output = 2 if _is_open(2) else subprocess.DEVNULL  # stdout is for results
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                               start_new_session=True)  # fmt: skip
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)  # its own group: see start_new_session
+        process.wait()
+
+
+def _is_open(number: int) -> bool:
+    with suppress(OSError):
+        os.fstat(number)
+        return True
+    return False
+
+
+def _is_file(path: Path) -> bool:
+    """Say whether there is a regular file: what an attack left behind may also be a pipe without an end."""
+    with suppress(OSError):
+        return stat.S_ISREG(path.lstat().st_mode)
+    return False
+
+
+def _read_small(path: Path) -> bytes | None:
+    if not _is_file(path):
+        return None
+    with path.open("rb") as file:
+        return file.read(MAX_TOLD)
+
+
+def _diagnostics(path: Path) -> dict[str, Any]:
+    """Read what the method tells of itself; nothing where that is not JSON."""
+    try:
+        told = json.loads(_read_small(path) or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+# --- the other side -------------------------------------------------------------------------------------------
+
+
+def serve(folder: str) -> None:
+    """Do what a job asks for, in the process of its own."""
+    place = Path(folder)
+    job = json.loads((place / JOB).read_text())
+    with np.load(place / SEEN, allow_pickle=False) as file:
+        seen = unpack({name: file[name] for name in file.files})
+    try:
+        found = _answer(job, seen)
+    except LograbError as error:
+        (place / FAILED).write_text(str(error))
+        return
+    except (Exception, SystemExit) as error:
+        (place / FAILED).write_text(f"the attack '{job['name']}' failed: {_last_line(error, job['file'])}")
+        return
+    parts = {f"0/{part}": np.asarray(value) for part in PARTS if (value := getattr(found, part)) is not None}
+    with suppress(TypeError, ValueError, RecursionError):
+        (place / TOLD).write_text(json.dumps(found.diagnostics))
+    np.savez(place / "unfinished.npz", allow_pickle=False, **parts)
+    os.replace(place / "unfinished.npz", place / ANSWER)
+
+
+def _answer(job: dict[str, Any], seen: Observations) -> Reconstruction:
+    module = import_module(job["module"]) if job["file"] is None else _run_file(Path(job["file"]))
+    found = getattr(module, job["function"], None)
+    if found is None:
+        here = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise unknown_name(f"function of '{job['name'].rpartition(':')[0]}':", job["function"], here or ["none"])
+    attack = found(**job["settings"]) if job["settings"] else as_attack(found)
+    answer = attack(seen, np.random.default_rng(job["seed"]))
+    if not isinstance(answer, Reconstruction):
+        raise LograbError(f"the attack '{job['name']}' must return a lograb.Reconstruction, "
+                          f"got {type(answer).__name__}")  # fmt: skip
+    if answer.n_nodes != seen.n_nodes:
+        raise LograbError(f"the attack '{job['name']}' answers about {answer.n_nodes} nodes, "
+                          f"the observations have {seen.n_nodes}")  # fmt: skip
+    return answer
+
+
+def _run_file(path: Path) -> ModuleType:
+    """Run a file, with what lies beside it in reach, as ``python FILE`` would."""
+    sys.path.insert(0, str(path.parent))
+    spec = spec_from_file_location(f"lograb_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise LograbError(f"'{path.name}' is no Python file")
+    module = module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _last_line(error: BaseException, file: str | None) -> str:
+    """Name an error, and the last line of the attack's file that led to it."""
+    steps = traceback.extract_tb(error.__traceback__)
+    inside = [step for step in steps if step.filename == file] or steps[-1:]
+    place = f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})" if inside else ""
+    if isinstance(error, SyntaxError):
+        place = f" (line {error.lineno})"
+    return f"{type(error).__name__}: {error}{place}"

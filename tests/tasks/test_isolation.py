@@ -1,0 +1,210 @@
+"""Attacks of others in a process of their own: what goes in, what comes out, and how they may fail."""
+
+import json
+import os
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+import lograb
+from lograb.errors import LograbError
+from lograb.tasks.isolation import FileAttack
+
+ATTACKS = '''
+import gc, json, os, signal, sys, time
+import numpy as np
+import lograb
+import beside
+
+def members(seen, rng):
+    return lograb.attacks.Membership()(seen, rng)
+
+def nothing(seen, **rest):
+    return lograb.Reconstruction(seen.n_nodes, [], [], [], **rest)
+
+def draws(seen, rng):
+    return nothing(seen, diagnostics={"drawn": rng.random(), "seed": str(rng.bit_generator.seed_seq.entropy)})
+
+def tells(seen, rng):
+    told = {name: np.asarray(getattr(seen, name)).tolist() for name in ("nodes", "ptr", "ranks", "vectors")}
+    told |= {"protocol": seen.protocol.model_dump(), "names": seen.node_names, "modules": sorted(sys.modules)}
+    told["features"] = None if seen.features is None else float(seen.features.sum())
+    return nothing(seen, diagnostics=told)
+
+def searches(seen, rng):
+    here = [thing for thing in gc.get_objects() if isinstance(thing, (lograb.Instance, lograb.Graph))]
+    folder = sys.argv[1]
+    return nothing(seen, diagnostics={"found": len(here), "files": sorted(os.listdir(folder)), "size": sum(
+        os.stat(os.path.join(folder, name)).st_size for name in os.listdir(folder))})
+
+def fails(seen, rng):
+    print("about to fail")
+    raise KeyError("some key")
+
+def stops(seen, rng):
+    sys.exit(3)
+
+def vanishes(seen, rng):
+    os._exit(5)
+
+def dies(seen, rng):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def sleeps(seen, rng):
+    open(os.environ["SLEEPER"], "w").write(str(os.getpid()))
+    time.sleep(60)
+
+def wrong_type(seen, rng):
+    return 7
+
+def wrong_size(seen, rng):
+    return lograb.Reconstruction(seen.n_nodes + 1, [], [], [])
+
+def lays_pipe(seen, rng):
+    os.mkfifo(os.path.join(sys.argv[1], "answer.npz"))
+    os._exit(0)
+
+def forges(seen, rng):
+    np.savez(os.path.join(sys.argv[1], "answer.npz"), **{"0/edges": np.array([[0, 10**9]]), "0/scores": np.ones(1),
+             "0/nodes": np.arange(3)})
+    os._exit(0)
+
+def pickles(seen, rng):
+    np.savez(os.path.join(sys.argv[1], "answer.npz"), **{"0/edges": np.array([nothing], dtype=object)})
+    os._exit(0)
+
+def odd_diagnostics(seen, rng):
+    return nothing(seen, diagnostics={"what": object()})
+
+class Settled(lograb.attacks.Attack):
+    name = "settled"; uses = (); scenario = ""; cost = ""
+    level: float = 0.5
+    def reconstruct(self, seen, rng, progress=None):
+        return nothing(seen, diagnostics={"level": self.level})
+'''
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("attacks")
+    (folder / "beside.py").write_text("")
+    (folder / "own.py").write_text(ATTACKS)
+    return folder / "own.py"
+
+
+@pytest.fixture(scope="module")
+def instance():
+    graph = lograb.load_graph("karate")
+    names = tuple(f"member {i}" for i in range(34))
+    graph = lograb.Graph.from_edges("k", 34, graph.edges, features=np.eye(34, 3), node_names=names)
+    return lograb.generate(graph, d=1, p=0.6, k=4, sigma=0.05, seed=987654321987654321)
+
+
+def test_the_answer_is_that_of_the_same_function_in_process(file, instance):
+    isolated = lograb.attack(instance, FileAttack(file, "members"))
+    here = lograb.attack(instance, "membership")
+    assert isolated.method == "own.py:members"
+    for part in ("edges", "scores", "nodes", "judged", "judged_scores"):
+        assert np.array_equal(getattr(isolated, part), getattr(here, part))
+    assert isolated.node_names == instance.node_names
+
+
+def test_it_sees_all_observations_and_the_features_only_if_asked(file, instance):
+    told = lograb.attack(instance, FileAttack(file, "tells")).diagnostics
+    seen = instance.observations
+    for name in ("nodes", "ptr", "ranks", "vectors"):
+        assert np.array_equal(told[name], getattr(seen, name))
+    assert told["protocol"] == seen.protocol.model_dump()
+    assert tuple(told["names"]) == instance.node_names
+    assert told["features"] is None
+    assert lograb.attack(instance, FileAttack(file, "tells"), features=True).diagnostics["features"] > 0
+
+
+def test_nothing_but_the_observations_is_in_its_process(file, instance):
+    told = lograb.attack(instance, FileAttack(file, "searches")).diagnostics
+    assert told["found"] == 0
+    assert told["files"] == ["job.json", "observations.npz"]
+
+
+def test_its_stream_follows_from_the_seed_and_does_not_tell_it(file, instance):
+    first, again, other = (lograb.attack(instance, FileAttack(file, "draws"), seed=seed).diagnostics
+                           for seed in (5, 5, 987654321987654321))  # fmt: skip
+    assert first == again
+    assert first["drawn"] != other["drawn"]
+    assert "987654321987654321" not in other["seed"]
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    ("fails", r"own.py:fails' failed: KeyError: 'some key' \(own.py, line \d+\)"),
+    ("stops", "own.py:stops' failed: SystemExit: 3"),
+    ("vanishes", "own.py:vanishes' ended with exit code 5 and without an answer"),
+    ("dies", "own.py:dies' ended with signal SIGKILL and without an answer"),
+    ("wrong_type", "own.py:wrong_type' must return a lograb.Reconstruction, got int"),
+    ("wrong_size", "answers about 35 nodes"),
+    ("lays_pipe", "without an answer"),
+    ("forges", "34"),
+    ("pickles", "not numbers"),
+    ("membres", "Did you mean 'members'"),
+])  # fmt: skip
+def test_failures_are_one_clear_error(file, instance, function, message):
+    with pytest.raises(LograbError, match=message):
+        lograb.attack(instance, FileAttack(file, function))
+
+
+def test_what_it_prints_goes_to_stderr(file, instance, capfd):
+    with pytest.raises(LograbError):
+        lograb.attack(instance, FileAttack(file, "fails"))
+    out, err = capfd.readouterr()
+    assert "about to fail" in err
+    assert out == ""
+
+
+def test_a_time_limit_ends_it_and_its_children(file, instance, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLEEPER", str(tmp_path / "pid"))
+    with pytest.raises(LograbError, match="ended after"):
+        lograb.attack(instance, FileAttack(file, "sleeps", timeout=8))
+    if (tmp_path / "pid").exists():  # unless the machine was too busy to start it
+        pid = int((tmp_path / "pid").read_text())
+        deadline = time.monotonic() + 5
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_classes_take_settings_and_modules_work(file, instance):
+    assert lograb.attack(instance, FileAttack(file, "Settled", {"level": 0.25})).diagnostics["level"] == 0.25
+    assert lograb.attack(instance, FileAttack(file, "Settled")).diagnostics["level"] == 0.5
+    with pytest.raises(LograbError, match="level"):
+        lograb.attack(instance, FileAttack(file, "Settled", {"levels": 1}))
+    assert len(lograb.attack(instance, FileAttack("lograb.attacks", "Membership")).edges)
+
+
+def test_files_that_do_not_run_are_a_clear_error(tmp_path, instance):
+    with pytest.raises(LograbError, match="no such file"):
+        FileAttack(tmp_path / "none.py", "f")
+    (tmp_path / "bad.py").write_text("def f(:\n")
+    with pytest.raises(LograbError, match="SyntaxError.*line 1"):
+        lograb.attack(instance, FileAttack(tmp_path / "bad.py", "f"))
+    with pytest.raises(LograbError, match="ModuleNotFoundError"):
+        lograb.attack(instance, FileAttack("no.such.module", "f"))
+
+
+def test_compare_runs_it_beside_others_and_survives_its_failure(file, instance):
+    table = lograb.compare(instance, ["membership", FileAttack(file, "members"), FileAttack(file, "fails")])
+    rows = {method.name: method for method in table.methods}
+    assert rows["own.py:members"].scores[0].f1 == rows["membership"].scores[0].f1
+    assert "KeyError" in rows["own.py:fails"].problem
+
+
+def test_it_travels(file):
+    attack = FileAttack(file, "members", {"a": 1}, timeout=3)
+    assert pickle.loads(pickle.dumps(attack)) == attack
+
+
+def test_diagnostics_that_are_no_json_are_dropped(file, instance):
+    answer = lograb.attack(instance, FileAttack(file, "odd_diagnostics"))
+    assert answer.diagnostics == {}
+    json.dumps(answer.diagnostics)
