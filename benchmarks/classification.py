@@ -19,10 +19,10 @@ if __name__ == "__main__":
     folder = {"metavar": "FOLDER", "type": Path}
     models = one_of(lambda: import_module("lograb.learning.nodes.catalog").MODELS)
     start = parse(__doc__, {
-        "run": Part(lambda folder, names: run(folder, names), "measure what FOLDER does not hold yet", "hours",
+        "run": Part(lambda folder, names: run(folder, names), "measure what FOLDER does not hold yet", "~ hours",
                     (folder, {"metavar": "MODEL", "nargs": "*", "type": models})),
         "table": Part(lambda folder: table(folder), "print Markdown from FOLDER", "1 s", (folder,)),
-        "choices": Part(lambda folder: choices(folder), "one setting changed at a time, split patch", "hours",
+        "choices": Part(lambda folder: choices(folder), "one setting changed at a time, split patch", "~ an hour",
                         (folder,)),
         "parameters": Part(lambda folder: parameters(folder), "count parameters beside the efficiency table, with "
                            "milliseconds from FOLDER", "5 s", (folder | {"nargs": "?"},)),

@@ -19,7 +19,7 @@ class Part(NamedTuple):
     ----------
     run : called with the arguments, in order
     does : what it measures
-    takes : how long, on two cores
+    takes : how long, on two idle cores; ~ where that is estimated
     arguments : positional ones, each as for `ArgumentParser.add_argument`
     """
 
@@ -62,7 +62,8 @@ def parse(about: str | None, parts: dict[str, Part], default: str | None = None)
     inner = {name: _parser(f"{main.prog} {name}", part) for name, part in parts.items()}
     rows = [f"  {' '.join(inner[name].format_usage().split()[2:])}\n      {part.does} ({part.takes})"
             for name, part in parts.items()]  # fmt: skip
-    main.epilog = "\n".join([f"parts (without any: {default or 'all, one after the other'}):", *rows])
+    title = f"parts, with times on two idle cores, ~ where estimated (without any word: {default or 'all'}):"
+    main.epilog = "\n".join([title, *rows])
     given = main.parse_intermixed_args()
     words = given.words or ([default] if default else list(parts))
     if words[0] not in parts:

@@ -20,11 +20,11 @@ from command import Part, parse
 if __name__ == "__main__":
     run = parse(__doc__, {
         "cora": Part(lambda: against_the_plain_loop("cora"),
-                     "Cora in patches, against networkx and numpy patch by patch", "20 s"),
+                     "Cora in patches, against networkx and numpy patch by patch", "~ 20 s"),
         "citation": Part(lambda: against_the_plain_loop("citation"), "the same on the generated graph", "30 s"),
-        "large": Part(lambda: large(), "citation-170k into a file: seconds and memory", "1 minute"),
-        "growth": Part(lambda: growth(), "cost per patch against the number of patches", "30 s"),
-        "global": Part(lambda: whole_graphs(), "one embedding of a whole graph: seconds and memory", "2 minutes"),
+        "large": Part(lambda: large(), "citation-170k into a file: seconds and memory", "~ 30 s"),
+        "growth": Part(lambda: growth(), "cost per patch against the number of patches", "20 s"),
+        "global": Part(lambda: whole_graphs(), "one embedding of a whole graph: seconds and memory", "~ 1 minute"),
     })  # fmt: skip
 
 import networkx as nx

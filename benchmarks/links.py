@@ -17,9 +17,9 @@ if __name__ == "__main__":
     methods = {"metavar": "METHOD", "nargs": "*", "type": known}
     run = parse(__doc__, {
         "rows": Part(lambda names: rows(names, list(ROWS)),
-                     "all rows, or some methods only; floors are methods too", "an hour", (methods,)),
+                     "all rows, or some methods only; floors are methods too", "~ an hour", (methods,)),
         "halo": Part(lambda names: rows(names, [title for title in ROWS if "cluster" in title], "keep"),
-                     "clusters with their halos kept", "half an hour", (methods,)),
+                     "clusters with their halos kept", "~ half an hour", (methods,)),
         "counts": Part(lambda: counts(), "how many edges run between fragments, per seed", "5 s"),
     }, default="rows")  # fmt: skip
 

@@ -15,10 +15,10 @@ if __name__ == "__main__":
                "default": ["cora", "citeseer"]}  # fmt: skip
     run = parse(__doc__, {
         "rows": Part(lambda sources: rows(sources), "GAE, VGAE and GCN-LE with and without features, on Cora and "
-                     "CiteSeer", "10 minutes", (sources,)),
+                     "CiteSeer", "~ 10 minutes", (sources,)),
         "choices": Part(lambda sources: choices(sources), "what the paper leaves open, one choice at a time",
-                        "30 minutes", (sources,)),
-        "speed": Part(lambda: speed(), "seconds and memory, up to BlogCatalog", "5 minutes"),
+                        "~ half an hour", (sources,)),
+        "speed": Part(lambda: speed(), "seconds and memory, up to BlogCatalog", "~ 6 minutes"),
     }, default="rows")  # fmt: skip
 
 import numpy as np

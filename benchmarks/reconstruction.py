@@ -20,15 +20,15 @@ if __name__ == "__main__":
     attacks = {"metavar": "ATTACK", "nargs": "+", "type": one_of(lambda: import_module("lograb.attacks").ATTACKS)}
     some_rows = row | {"nargs": "*", "default": list(range(1, 9))}
     run = parse(__doc__, {
-        "core": Part(lambda rows: core(rows), "the core table, rows 1 to 8", "5 minutes", (some_rows,)),
-        "ablation": Part(lambda: ablation(), "the ablation table, full and auto", "3 minutes"),
-        "choices": Part(lambda row: choices(row), "AFR with switches changed, row 1", "1 minute",
+        "core": Part(lambda rows: core(rows), "the core table, rows 1 to 8", "~ 2 minutes", (some_rows,)),
+        "ablation": Part(lambda: ablation(), "the ablation table, full and auto", "1 minute"),
+        "choices": Part(lambda row: choices(row), "AFR with switches changed, row 1", "20 s",
                         (row | {"nargs": "?", "default": 1},)),
         "eigen-sync": Part(lambda rows: eigen_sync(rows), "Eigen-sync with switches changed, rows 1 to 8",
-                           "30 minutes", (some_rows,)),
+                           "~ 10 minutes", (some_rows,)),
         "centres": Part(lambda rows: centres(rows), "membership with and without published centres, rows 1 to 8",
-                        "10 s", (some_rows,)),
-        "clusters": Part(lambda: clusters(), "AFR on row 10 by the number of clusters", "1 minute"),
+                        "~ 15 s", (some_rows,)),
+        "clusters": Part(lambda: clusters(), "AFR on row 10 by the number of clusters", "10 s"),
         "rivals": Part(lambda source, names: rivals(source, names),
                        "attacks on one instance of any source, seconds and memory", "seconds on Cora",
                        ({"metavar": "SOURCE"}, attacks)),
