@@ -111,7 +111,7 @@ def test_our_own_errors_keep_their_traceback(monkeypatch):
 def test_names_reach_the_terminal_escaped(tmp_path):
     evil = "eve\x1b]0;title\x07"
     (tmp_path / "g.csv").write_text(f"ann,bob\nbob,{evil}\n{evil},{evil}\n")
-    (tmp_path / "p.txt").write_text("ann mallory\x1b[31m\n")
+    (tmp_path / "p.txt").write_text("ann bob mallory\x1b[31m\n")
     cut = ("--strategy", "custom", "--patches", "p.txt")
     done = lograb("generate", "g.csv", *cut, "-o", "x.lograb", cwd=tmp_path)
     assert done.returncode == 2
