@@ -2,8 +2,8 @@
 
 ``LOGRAB_MAX_BYTES``, in bytes, is by default 256 MiB. It bounds
 
-- what a user's graph file or answer may have, and unpack to (``.gz``, ``.npz``). Text takes 30 to 50 times
-  its size in memory while it is read: 256 MiB are some 15 million edges, and 8 to 13 GB;
+- what a user's graph file or answer may have, and unpack to (``.gz``, ``.npz``). Text takes 30 to 60 times
+  its size in memory while it is read: 256 MiB are some 15 million edges, and 8 to 15 GB;
 - the members of a ``.gz`` file: one for every 4 KiB that it may unpack to, for an empty one takes time too;
 - what a pickle may build by repeating pieces of its content: this much, or four times the file.
 

@@ -61,6 +61,15 @@ def test_ctrl_c_while_a_bar_is_shown(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """A process that was started in the background ignores SIGINT, and so does what it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_after_the_answer_says_that_it_is_kept(tmp_path, monkeypatch):
     ok("generate", "karate", "-o", tmp_path / "k.lograb")
     monkeypatch.setattr(pipeline, "evaluate", lambda *_: os.kill(os.getpid(), signal.SIGINT) or time.sleep(5))
