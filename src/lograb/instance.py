@@ -198,6 +198,11 @@ class Instance:
         return self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
 
     @property
+    def key(self) -> Any:
+        """The node that each pseudonym stands for, shape (n_nodes,); None without pseudonyms, or without truth."""
+        return self._whole(schema.KEY)
+
+    @property
     def has_truth(self) -> bool:
         """Whether the true edges are there."""
         return schema.TRUTH in self.tables

@@ -22,6 +22,7 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
 from lograb.attacks import ATTACKS, as_attack, label_of
 from lograb.consistency import check_graph
+from lograb.defences import as_defences, settle
 from lograb.errors import LograbError, Notify, unknown_name, warn
 from lograb.fragment import fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
@@ -52,6 +53,8 @@ def generate(
     clusters: int | None = None,
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
+    defences: Any = (),
+    releases: int = 1,
     graph: int | None = None,
     patches: Given | None = None,
     patches_by: str | None = None,
@@ -75,6 +78,8 @@ def generate(
     clusters : for cluster: how many; by default about one per 50 observed nodes
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
+    defences : what is done against it, in this order: names such as "gaussian:epsilon=2", or `lograb.defences` objects
+    releases : how many releases with fresh noise the eavesdropper averages
     graph : which graph of a dataset that holds many; all of them by default
     patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be
         a table node,group. Groups give the patches their names
@@ -92,7 +97,8 @@ def generate(
     20
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
-                  "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
+                  "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues, "defences": defences,
+                  "releases": releases}  # fmt: skip
     cut_by = bring(patches, patches_by)
     manifest, pieces = _plan(source, graph, cut_by, header, progress, None, parameters | unknown)
     tables = list(pieces)
@@ -274,7 +280,9 @@ def _plan(
     for name in parameters:
         if name not in InstanceSpec.model_fields:
             raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
-    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
+    defences = tuple(map(str, as_defences(parameters.get("defences") or ())))
+    strategy = choose(parameters.get("strategy"), cut_by is not None)
+    spec = settle(InstanceSpec.of(**parameters | {"strategy": strategy, "defences": defences}))
     if spec.seed is None or spec.sigma is None:
         raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1

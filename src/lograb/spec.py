@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -10,6 +10,7 @@ from lograb.errors import LograbError, unknown_name
 
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
+Defences = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=32)]
 
 
 class Origin(BaseModel):
@@ -38,7 +39,11 @@ class Protocol(BaseModel):
     k: int = Field(32, ge=1, le=1_000_000)
     gauge: GaugeName = "sign"
     sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
-    """Standard deviation of the noise; None when it is not announced."""
+    """Standard deviation of the noise, of the mean of all releases; None when it is not announced."""
+    defences: Defences = ()
+    """What was done to the graph and to what is shared, each as NAME:key=value,... (see lograb.defences)."""
+    releases: int = Field(1, ge=1, le=1_000_000)
+    """How many releases with fresh noise the observations are the mean of."""
 
     @classmethod
     def of(cls, **parameters: Any) -> Protocol:
@@ -64,6 +69,8 @@ class InstanceSpec(BaseModel):
     clusters : number of METIS clusters; None for about one per 50 observed nodes.
     seed_nodes : number of random seed nodes; None for half of the observed nodes.
     eigenvalues : whether the eigenvalues are shared beside the embedding.
+    defences : what is done to the graph and to what is shared, each as NAME:key=value,...
+    releases : how many releases with fresh noise the eavesdropper averages.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,6 +85,8 @@ class InstanceSpec(BaseModel):
     clusters: int | None = Field(None, ge=1)
     seed_nodes: int | None = Field(None, ge=1)
     eigenvalues: bool = True
+    defences: Defences = ()
+    releases: int = Field(1, ge=1, le=1_000_000)
 
     @model_validator(mode="after")
     def _refuse_parameters_of_other_strategies(self) -> InstanceSpec:
@@ -90,7 +99,9 @@ class InstanceSpec(BaseModel):
     @property
     def protocol(self) -> Protocol:
         """The public part: what an eavesdropper knows of these choices."""
-        return Protocol(strategy=self.strategy, d=self.d, k=self.k, gauge=self.gauge, sigma=self.sigma)
+        sigma = None if self.sigma is None else self.sigma / self.releases**0.5
+        return Protocol(strategy=self.strategy, d=self.d, k=self.k, gauge=self.gauge, sigma=sigma,
+                        defences=self.defences, releases=self.releases)  # fmt: skip
 
     @classmethod
     def of(cls, **parameters: Any) -> InstanceSpec:
