@@ -33,6 +33,17 @@ def _gauges() -> Rows:
     return [{"name": name, "description": text} for name, text in GAUGES.items()]
 
 
+def _defences() -> Rows:
+    from lograb.defences import DEFENCES
+
+    return [
+        {"name": d.name, "touches": list(d.touches), "guarantee": d.guarantee, "unit": d.unit, "does": d.does,
+         "exposes": d.exposes, "before_the_cut": d.on_graph,
+         "settings": {k: "required" if f.is_required() else f.default for k, f in d.model_fields.items()}}
+        for d in DEFENCES.values()
+    ]
+
+
 def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
@@ -70,6 +81,7 @@ CATALOGS: dict[str, Callable[[], Rows]] = {
     "datasets": _datasets,
     "strategies": _strategies,
     "gauges": _gauges,
+    "defences": _defences,
     "attacks": _attacks,
     "models": _models,
     "links": _links,
@@ -78,13 +90,14 @@ SHOWN = {
     "datasets": {"name": "name", "graphs": "n_graphs", "nodes": "n_nodes", "edges": "n_edges",
                  "available": "available"},
     "attacks": {"name": "name", "scenario": "scenario", "besides members": "channels", "cost grows with": "cost"},
+    "defences": {"name": "name", "guarantee": "guarantee", "unit": "unit", "does": "does", "exposes": "exposes"},
     "models": {"name": "name", "encodings": "encodings", "description": "description"},
     "links": {"name": "name", "sees": "sees", "description": "description"},
 }  # fmt: skip
 """Columns of the tables, where they are not all fields; ``--verbose`` and JSON have the others."""
 NUMBERS = {"graphs", "nodes", "edges"}
 WIDTHS = {"scenario": 30, "besides members": 15, "cost grows with": 17, "encodings": 20, "sees": 20,
-          "description": None}  # fmt: skip
+          "description": None, "does": 30, "exposes": 30}  # fmt: skip
 """Columns that may break lines, and how wide they are at most; names never break."""
 
 

@@ -33,8 +33,9 @@ from lograb.observations.gauges import choose_basis, fixed_reference
 from lograb.observations.spectra import REPEAT_TOLERANCE
 from lograb.pairs import edge_keys
 from lograb.progress import Progress, ignore
+from lograb.theory.heat import normalized_laplacian
 from lograb.theory.stacks import adjacency_of
-from lograb.types import Bools, Floats, Ints, Observations
+from lograb.types import Bools, Floats, Graph, Ints, Observations
 
 STACK_BYTES = 1 << 23
 TINY = 1e-9
@@ -97,7 +98,7 @@ def bound(
     rng : numpy.random.Generator
         For the sample.
     effort : float
-        Cubed sizes of patches to decompose, once per edge and patch; beyond it edges are sampled. 2e10 are minutes.
+        Cubed sizes of patches to decompose, once per edge and patch; beyond it edges are sampled. 2e10 are half a minute.
     """
     ptr, ends = patch_edges
     owner = np.repeat(np.arange(seen.n_patches), np.diff(ptr))
@@ -153,11 +154,11 @@ def _differences(
     q, rank = int(seen.sizes[which[0]]), int(seen.ranks[which[0]])
     patches, back = np.unique(which, return_inverse=True)
     full = adjacency_of(patch_edges, patches, q)
-    values, vectors = (part[back] for part in np.linalg.eigh(_laplacians(full)))
+    values, vectors = (part[back] for part in np.linalg.eigh(normalized_laplacian(full)))
     without = full[back]
     row = np.arange(len(which))
     without[row, ends[:, 0], ends[:, 1]] = without[row, ends[:, 1], ends[:, 0]] = False
-    other_values, other_vectors = np.linalg.eigh(_laplacians(without))
+    other_values, other_vectors = np.linalg.eigh(normalized_laplacian(without))
     shown = min(rank + 1, q)
     spectrum = np.square(values[:, :shown] - other_values[:, :shown]).sum(axis=1)
     if table is not None:
@@ -181,14 +182,6 @@ def _differences(
     for i in left.tolist():
         squares[i] += _of_repeated(vectors[i], other_vectors[i], blocks[i], other_blocks[i], rank)
     return np.maximum(squares, 0.0), spectrum
-
-
-def _laplacians(adjacency: Bools) -> Floats:
-    degrees = adjacency.sum(axis=2)
-    root = 1.0 / np.sqrt(np.maximum(degrees, 1))
-    matrices = np.where(adjacency, -root[:, :, None] * root[:, None, :], 0.0)
-    np.einsum("bii->bi", matrices)[:] = degrees > 0
-    return np.asarray(matrices)
 
 
 def _blocks(values: Floats, rank: int, mixed: bool) -> Ints:
@@ -221,3 +214,32 @@ def _of_repeated(u: Floats, w: Floats, last: Ints, other: Ints, rank: int) -> fl
             total += 2 * c - 2 * float(found[(b - c) + (b_other - c) :][:c].sum())
         column = stop
     return total
+
+
+def membership_differs(seen: Observations, graph: Graph, edges: Ints) -> Bools | None:
+    """Tell for which edges some ball would have other members without it; None where nobody can say.
+
+    Membership that differs gives the edge away, whatever is done to embeddings. Patches that are given, or the whole
+    graph, do not depend on edges; for clusters, and for balls without centres, it is not known.
+    """
+    if seen.protocol.strategy in ("custom", "global"):
+        return np.zeros(len(edges), dtype=bool)
+    if seen.centres is None or seen.protocol.strategy not in ("d-hop", "random"):
+        return None
+    d, members = seen.protocol.d, dict(zip(seen.centres.tolist(), seen.sizes.tolist()))
+    ptr, cols = graph.adjacency.indptr, graph.adjacency.indices
+    near = [cols[ptr[i] : ptr[i + 1]].tolist() for i in range(graph.n_nodes)]
+
+    def ball(start: int, radius: int, u: int, w: int) -> set[int]:
+        """Nodes within a radius once the edge (u, w) is gone."""
+        found, rim = {start}, [start]
+        for _ in range(radius):
+            rim = list({b for a in rim for b in near[a] if (a, b) not in ((u, w), (w, u))} - found)
+            found.update(rim)
+        return found
+
+    def differs(u: int, w: int) -> bool:
+        close = (ball(u, d - 1, u, w) | ball(w, d - 1, u, w)) if d else set()
+        return any(len(ball(c, d, u, w)) < members[c] for c in close if c in members)
+
+    return np.array([differs(u, w) for u, w in edges.tolist()], dtype=bool)
