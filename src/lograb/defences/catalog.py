@@ -96,6 +96,8 @@ def share(seen: Observations, defences: Sequence[Defence], rng: np.random.Genera
             seen, patches, entries, renamed = defence.rename(seen, *order), patches[order[0]], entries[order[1]], True
         else:
             seen = defence.apply(seen, rng, spec.releases)
+            gauge = defence.changes(spec.model_dump()).get("gauge", seen.protocol.gauge)
+            seen = replace(seen, protocol=seen.protocol.model_copy(update={"gauge": gauge}))
     seen = replace(seen, protocol=spec.protocol)
     return Shared(seen, patches, entries) if renamed else Shared(seen)
 
