@@ -30,7 +30,8 @@ def fragment(
     leaves the others' draws alone. The noise's stream depends on everything that is shared: with
     one stream for all, whoever sees a graph at two noise levels could subtract the noise.
 
-    Some defences act on the graph, and everything shared is made of what they leave of it; the truth stays what it is.
+    Some defences act on the graph, and everything shared is made of what they leave of it; the truth stays what it
+    is.
     """
     cut_rng, gauge_rng, order_rng = (np.random.default_rng(child) for child in seed.spawn(3))
     defences = as_defences(spec.defences)
@@ -70,8 +71,8 @@ def lay_out_shared(
 ) -> dict[str, Array]:
     """Lay out what is shared in the end, with the truth about it.
 
-    Where nodes have fresh names in every patch, the truth is about those: one graph beside the other, and a key that
-    says whom each name stands for.
+    Where nodes have fresh names in every patch, the truth is about those: one graph beside the other, and a key
+    that says whom each name stands for.
     """
     if shared.entries is None:
         return lay_out(shared.seen, graph, edges, core)

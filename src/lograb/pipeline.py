@@ -78,7 +78,7 @@ def generate(
     clusters : for cluster: how many; by default about one per 50 observed nodes
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
-    defences : what is done against it, in this order: names such as "gaussian:epsilon=2", or `lograb.defences` objects
+    defences : what is done against it, in this order: names such as "gaussian:epsilon=2", or `lograb.defences`
     releases : how many releases with fresh noise the eavesdropper averages
     graph : which graph of a dataset that holds many; all of them by default
     patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be

@@ -18,7 +18,8 @@ def test_an_embedding_gets_what_was_asked_for_and_an_edge_what_its_patches_add_u
         inside[i, seen.members(i)] = 1
     together = np.triu(inside.T @ inside, 1).max()
     assert told["units"]["edge"]["patches"] == together
-    assert told["units"]["edge"]["epsilon"] == pytest.approx(epsilon_of(np.sqrt(together) * mu_of(2.0, 1e-5), 1e-5))
+    composed = epsilon_of(np.sqrt(together) * mu_of(2.0, 1e-5), 1e-5)
+    assert told["units"]["edge"]["epsilon"] == pytest.approx(composed)
     assert told["units"]["node"]["patches"] == inside.sum(axis=0).max()
     assert told["whole"] == "conditional"
     assert "membership treated as public" in told["sentence"]

@@ -3,10 +3,11 @@
 *Noised or rounded eigenvalues* are no checksum any more. They stay evidence while they are sharper than what an
 attacker would guess; beyond that he treats them as withheld. The first one is 0 whatever was published.
 
-*A sanitised graph*: what patches show is that graph, and the attack's probabilities p are about it. With a = P(true |
-shown) and b = P(true | not shown), by Bayes, a pair is a true edge with probability p a + (1 - p) b. The share ρ of
-true edges among pairs alike follows from the share shown: shown = ρ keep + (1 - ρ) add, with known rates. Pairs are
-alike if they have as many common neighbours in what is shown: true edges close triangles, flipped ones do not.
+*A sanitised graph*: what patches show is that graph, and the attack's probabilities p are about it. With a =
+P(true | shown) and b = P(true | not shown), by Bayes, a pair is a true edge with probability p a + (1 - p) b. The
+share ρ of true edges among pairs alike follows from the share shown: shown = ρ keep + (1 - ρ) add, with known
+rates. Pairs are alike if they have as many common neighbours in what is shown: true edges close triangles, flipped
+ones do not.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def _alike(
 ) -> tuple[Ints, Floats, Floats]:
     """Sort pairs by their common neighbours in what is shown: the bin of each, edges shown and pairs in each bin.
 
-    Only pairs that are counted make neighbours: others are seen inside patches alone, thus more often among friends.
+    Only pairs that are counted make neighbours: others are seen inside patches alone, thus more often among
+    friends.
     """
     n, likely = seen.n_nodes, pairs[(scores > 0.5) & counted]
     ends = np.concatenate([likely, likely[:, ::-1]])

@@ -276,7 +276,7 @@ def defend(
 
 @app.command()
 def ledger(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Instances; several of one graph add up.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Instances; those of one graph add up.")],
     delta: Annotated[float, typer.Option(help="The probability that ε does not speak of.")] = 1e-5,
     json: options.Json = False,
 ) -> None:

@@ -55,8 +55,8 @@ def show_ledger(paths: list[Path], delta: float, json: bool) -> None:
 def _show_part(path: Path, part: dict[str, Any]) -> None:
     say(part["sentence"])
     if part["seed_in_file"]:
-        notice("this file holds the seed, which reproduces all noise: nothing is guaranteed against whoever has it. "
-               "Share one made with --no-truth, and a seed of 128 bits.")  # fmt: skip
+        notice("this file holds the seed, which reproduces all noise: nothing is guaranteed against whoever has "
+               "it. Share one made with --no-truth, and a seed of 128 bits.")  # fmt: skip
     print()
     says = {"none": "no guarantee", "formal": "formal", "public": "public", "-": "-"}
     rows = [(c["channel"], says[c["guarantee"]], _span(c["sensitivity"]), _span(c["noise"]), c["mechanism"])
@@ -65,9 +65,11 @@ def _show_part(path: Path, part: dict[str, Any]) -> None:
                 ("sensitivity", "noise"), fold=("mechanism",))  # fmt: skip
     shown = []
     for unit, told in part["units"].items():
-        numbers = ("no guarantee", "-", "-") if told is None else (
-            f"{told['epsilon']:.4g}", "-" if told["patches"] is None else f"{told['patches']:,}", f"{told['tpr']:.2g}")
-        shown.append((unit, *numbers))
+        if told is None:
+            shown.append((unit, "no guarantee", "-", "-"))
+            continue
+        patches = "-" if told["patches"] is None else f"{told['patches']:,}"
+        shown.append((unit, f"{told['epsilon']:.4g}", patches, f"{told['tpr']:.2g}"))
     title = f"composed at δ = {part['delta']:g} over {part['releases']:,} release(s)"
     print_table(title, ("unit", "ε", "patches at most", "TPR at FPR 0.1 %"), shown,
                 ("patches at most", "TPR at FPR 0.1 %"))  # fmt: skip
@@ -97,8 +99,8 @@ def show_bound(path: Path, output: Path | None, *, effort: float, seed: int, jso
         return
     say(told["sentence"])
     print()
-    rows = [(f"{row['fpr']:g}", *(f"{row[key]:.3g}" for key in ("median", "mean", "largest"))) for row in told["curve"]]
     names = ("false-positive rate", "median", "mean", "largest")
+    rows = [(f"{row['fpr']:g}", *(f"{row[key]:.3g}" for key in names[1:])) for row in told["curve"]]
     print_table("largest true-positive rate of any test of an edge, over edges", names, rows, names)
 
 

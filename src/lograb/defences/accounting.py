@@ -1,12 +1,13 @@
 """How much noise (ε, δ) asks for, and what several releases add up to.
 
-The analytic Gaussian mechanism (Balle & Wang 2018): noise σ on an answer of sensitivity Δ is (ε, δ)-private exactly if
+The analytic Gaussian mechanism (Balle & Wang 2018): noise σ on an answer of sensitivity Δ is (ε, δ)-private
+exactly if
 
     δ >= Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ),    μ = Δ/σ.
 
 All that matters is μ. Gaussians compose exactly: μ² adds up (Dong, Roth & Su 2022). Any test of a release with
-parameter μ has a true-positive rate of at most Φ(Φ⁻¹(FPR) + μ). The classical σ = Δ √(2 ln(1.25/δ)) / ε is proved for
-ε < 1 only, and too small for large ε.
+parameter μ has a true-positive rate of at most Φ(Φ⁻¹(FPR) + μ). The classical σ = Δ √(2 ln(1.25/δ)) / ε is proved
+for ε < 1 only, and too small for large ε.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def largest_tpr_at(epsilon: float, delta: float, fpr: float = FALSE_RATE) -> flo
 def compose(mus: Sequence[float], epsilons: Sequence[float], delta: float) -> float:
     """Compose Gaussians and purely ε-private mechanisms on the same unit: ε at δ.
 
-    Closed form for either kind alone. A mixture needs dp-accounting (the extra ``dp``); it counts a pure mechanism as
-    randomised response, the worst one of its ε.
+    Closed form for either kind alone. A mixture needs dp-accounting (the extra ``dp``); it counts a pure mechanism
+    as randomised response, the worst one of its ε.
     """
     mu, pure = float(np.sqrt(np.square(mus).sum())), float(np.sum(epsilons))
     if not pure or not np.isfinite(mu + pure):

@@ -5,18 +5,19 @@ around two known embeddings, so any test he makes has TPR <= Φ(Φ⁻¹(FPR) + �
 
     μ_e² = Σ over patches that contain e of D²(L, L') / σ²,
 
-with L and L' the patch's Laplacians with and without e. D is the distance that remains when both releases draw their
-gauges *together* in the best way: any such coupling gives an upper bound, because a mixture of tests is a test.
+with L and L' the patch's Laplacians with and without e. D is the distance that remains when both releases draw
+their gauges *together* in the best way: any such coupling gives an upper bound, because to be told what was drawn
+can only help him.
 
-Gauge ``none`` draws nothing. Otherwise let E (dimension b) and E' (b') be eigenspaces of L and L' that share c of the
-published columns. Each release shows a uniformly random c-frame of its eigenspace there, and the two may be turned
-into each other: D² = 2c - 2 ‖F'F‖_*, at worst over the frames drawn. Compression moves singular values s_i of E'E up
-by at most (b - c) + (b' - c) places, hence
+Gauge ``none`` draws nothing. Otherwise let E (dimension b) and E' (b') be eigenspaces of L and L' that share c of
+the published columns. Each release shows a uniformly random c-frame of its eigenspace there, and the two may be
+turned into each other: D² = 2c - 2 ‖FᵀF'‖_*, at worst over the frames drawn. Compression moves singular values s_i
+of EᵀE' up by at most (b - c) + (b' - c) places, hence
 
     D² <= Σ over such pairs of 2c - 2 Σ_{i <= c} s_{i + (b - c) + (b' - c)}.
 
-Simple eigenvalues give 2 - 2 |u'u|: the best sign. Taking the best basis inside a repeated eigenvalue would be wrong
-where e breaks the repetition: a random basis of a plane and two fixed vectors in it can be told apart. Gauge
+Simple eigenvalues give 2 - 2 |uᵀu'|: the best sign. Taking the best basis inside a repeated eigenvalue would be
+wrong where e breaks the repetition: a random basis of a plane and two fixed vectors in it can be told apart. Gauge
 ``rotation`` is one such pair for all columns: Procrustes.
 """
 
@@ -98,7 +99,8 @@ def bound(
     rng : numpy.random.Generator
         For the sample.
     effort : float
-        Cubed sizes of patches to decompose, once per edge and patch; beyond it edges are sampled. 2e10 are half a minute.
+        Cubed sizes of patches to decompose, once per edge and patch; beyond it edges are sampled. 2e10 are half a
+        minute.
     """
     ptr, ends = patch_edges
     owner = np.repeat(np.arange(seen.n_patches), np.diff(ptr))
@@ -163,7 +165,8 @@ def _differences(
     spectrum = np.square(values[:, :shown] - other_values[:, :shown]).sum(axis=1)
     if table is not None:
         reference = table[seen.nodes[seen.ptr[which][:, None] + np.arange(q)]][:, :, :rank]
-        here, there = choose_basis(values, vectors, reference), choose_basis(other_values, other_vectors, reference)
+        here = choose_basis(values, vectors, reference)
+        there = choose_basis(other_values, other_vectors, reference)
         return np.square(here - there).sum(axis=(1, 2)), spectrum
     mixed = seen.protocol.gauge == "rotation"
     blocks, other_blocks = _blocks(values, rank, mixed), _blocks(other_values, rank, mixed)
@@ -185,7 +188,7 @@ def _differences(
 
 
 def _blocks(values: Floats, rank: int, mixed: bool) -> Ints:
-    """Give for each column the last column of its eigenspace; mixed columns, and what the cut runs through, are one."""
+    """Give for each column the last one of its eigenspace; mixed columns are one, with all that the cut splits."""
     b, q = values.shape
     ends = np.where(np.diff(values, axis=1) > REPEAT_TOLERANCE, np.arange(q - 1), q)
     last = np.minimum(np.minimum.accumulate(np.append(ends, np.full((b, 1), q - 1), axis=1)[:, ::-1],
@@ -219,8 +222,8 @@ def _of_repeated(u: Floats, w: Floats, last: Ints, other: Ints, rank: int) -> fl
 def membership_differs(seen: Observations, graph: Graph, edges: Ints) -> Bools | None:
     """Tell for which edges some ball would have other members without it; None where nobody can say.
 
-    Membership that differs gives the edge away, whatever is done to embeddings. Patches that are given, or the whole
-    graph, do not depend on edges; for clusters, and for balls without centres, it is not known.
+    Membership that differs gives the edge away, whatever is done to embeddings. Patches that are given, or the
+    whole graph, do not depend on edges; for clusters, and for balls without centres, it is not known.
     """
     if seen.protocol.strategy in ("custom", "global"):
         return np.zeros(len(edges), dtype=bool)

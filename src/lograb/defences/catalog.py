@@ -79,7 +79,7 @@ def settle(spec: InstanceSpec) -> InstanceSpec:
 
 @dataclass(frozen=True)
 class Shared:
-    """What is shared in the end; and where nodes have fresh names, the old patches and entries in their new order."""
+    """What is shared in the end; with fresh names, also the old patches and entries in their new order."""
 
     seen: Observations
     patches: Ints | None = None
@@ -93,7 +93,8 @@ def share(seen: Observations, defences: Sequence[Defence], rng: np.random.Genera
     for defence in defences:
         if isinstance(defence, Pseudonyms):
             order = defence.order(seen, rng)
-            seen, patches, entries, renamed = defence.rename(seen, *order), patches[order[0]], entries[order[1]], True
+            seen, renamed = defence.rename(seen, *order), True
+            patches, entries = patches[order[0]], entries[order[1]]
         else:
             seen = defence.apply(seen, rng, spec.releases)
             gauge = defence.changes(spec.model_dump()).get("gauge", seen.protocol.gauge)

@@ -1,4 +1,4 @@
-"""What every defence has: settings with defaults, what it promises, and what it does to a graph or to what is shared."""
+"""What every defence has: settings with defaults, what it promises, and what it does."""
 
 from __future__ import annotations
 

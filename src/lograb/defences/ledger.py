@@ -1,12 +1,12 @@
 """The privacy ledger: what was released, channel by channel, and what it adds up to.
 
 A unit is what two neighbouring inputs differ in: all that is shared of one patch (*embedding*), one *edge*, or one
-*node* with all its edges. An edge touches every patch that contains both its ends, a node every patch that contains
-it; each of these embeddings may then be any other, so the squares of their μ add up (`accounting`). The numbers hold for
-all graphs, whatever the adversary knows.
+*node* with all its edges. An edge touches every patch that contains both its ends, a node every patch that
+contains it; each of these embeddings may then be any other, so the squares of their μ add up (`accounting`). The
+numbers hold for all graphs, whatever the adversary knows.
 
-Who sits in which patch depends on the edges. Unless the graph was sanitised before it was cut, statements about edges
-and nodes hold only as far as membership is public anyway, and say so.
+Who sits in which patch depends on the edges. Unless the graph was sanitised before it was cut, statements about
+edges and nodes hold only as far as membership is public anyway, and say so.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def ledger(seen: Observations, delta: float = DELTA) -> dict[str, Any]:
     Returns
     -------
     dict, ready for JSON
-        ``channels``: for each, its mechanism, its guarantee ("formal", "none", "public", "-"), sensitivity and noise of
-        one release (ranges over patches). ``units``: for each, how many patches touch one at most, μ, ε at δ, and the
-        largest true-positive rate at a false-positive rate of 0.1 %; None for no guarantee. ``whole``: "formal",
-        "none", or "conditional": formal if membership is treated as public. ``sentence``: the same in words.
+        ``channels``: for each, its mechanism, its guarantee ("formal", "none", "public", "-"), sensitivity and
+        noise of one release (ranges over patches). ``units``: for each, how many patches touch one at most, μ, ε
+        at δ, and the largest true-positive rate at a false-positive rate of 0.1 %; None for no guarantee.
+        ``whole``: "formal", "none", or "conditional": formal if membership is treated as public. ``sentence``: the
+        same in words.
     """
     if not 0 < delta < 1:
         raise LograbError(f"delta must lie between 0 and 1, got {delta}")
@@ -64,7 +65,9 @@ def total(parts: list[dict[str, Any]], delta: float = DELTA) -> dict[str, Any]:
     return {"whole": whole, "epsilon": epsilon, "delta": delta, "files": len(parts)}
 
 
-def _line(channel: str, mechanism: str, guarantee: str, sensitivity: Any = None, noise: Any = None) -> dict[str, Any]:
+def _line(
+    channel: str, mechanism: str, guarantee: str, sensitivity: Any = None, noise: Any = None
+) -> dict[str, Any]:
     def span(values: Floats | None) -> list[float] | None:
         return None if values is None or not len(values) else [float(values.min()), float(values.max())]
 
@@ -73,8 +76,8 @@ def _line(channel: str, mechanism: str, guarantee: str, sensitivity: Any = None,
 
 
 def _features(seen: Observations) -> dict[str, Any]:
-    return _line("features", "no function of the edges; nothing protects the nodes' own" if seen.features is not None
-                 else "not shared", "-")  # fmt: skip
+    there = "no function of the edges; nothing protects the nodes' own"
+    return _line("features", "not shared" if seen.features is None else there, "-")
 
 
 def _sanitised(seen: Observations, pure: list[Any]) -> tuple[list[dict[str, Any]], Floats]:
@@ -140,7 +143,7 @@ def _units(seen: Observations, mu: Floats, epsilon: float | None, delta: float) 
     if (seen.sizes**2).sum() <= MOST_PAIRS:
         weighted = sp.triu(inside.T @ (sp.diags_array(mu**2) @ inside), k=1)
         counted = sp.triu(inside.T @ inside, k=1)
-        squares["edge"] = (float(weighted.max()) if weighted.nnz else 0.0, int(counted.max()) if counted.nnz else 0)
+        squares["edge"] = (float(weighted.max()), int(counted.max())) if counted.nnz else (0.0, 0)
     return {unit: {"patches": count, "mu": float(np.sqrt(square)), "epsilon": epsilon_of(np.sqrt(square), delta),
                    "tpr": largest_tpr(np.sqrt(square))} for unit, (square, count) in squares.items()}  # fmt: skip
 
@@ -156,6 +159,6 @@ def _sentence(told: dict[str, Any], membership: dict[str, Any]) -> str:
              f"a test with a false-positive rate of 0.1 % finds it with probability {edge['tpr']:.2g} at most")
     says = f"ne edge is protected with ε = {edge['epsilon']:.3g}{at}{often}: {means}."
     if membership["guarantee"] == "none":
-        return ("No guarantee as it stands: who sits in a patch depends on the edges, and nothing protects that. With "
-                f"membership treated as public, o{says}")  # fmt: skip
+        return ("No guarantee as it stands: who sits in a patch depends on the edges, and nothing protects that. "
+                f"With membership treated as public, o{says}")  # fmt: skip
     return ("With membership treated as public, o" if membership["guarantee"] == "public" else "O") + says

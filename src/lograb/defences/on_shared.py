@@ -54,8 +54,9 @@ class Noisy(Defence):
 class Gaussian(Noisy):
     """The mechanism of §6.2: clip each embedding to Frobenius norm R, add calibrated noise.
 
-    Replacing one embedding changes it by 2R at most. With ``eigenvalues=noised`` the spectrum is released too, under
-    the same (ε, δ): it gets the share `share` of μ². It is published in its own units, see `lograb.defences`.
+    Replacing one embedding changes it by 2R at most. With ``eigenvalues=noised`` the spectrum is released too,
+    under the same (ε, δ): it gets the share `share` of μ². It is published in its own units, see
+    `lograb.defences`.
     """
 
     name = "gaussian"
@@ -103,8 +104,9 @@ class Gaussian(Noisy):
 class Subspace(Noisy):
     """Publish the subspace only: a random rotation of all columns, and noise calibrated to what then is left.
 
-    Two patches of one size differ by min over Q of ‖U - U'Q‖ <= √(2 min(r, q - r)), where the Gaussian mechanism has
-    to reckon with 2 √r: the release has the same distribution for UQ as for U. Nothing is left of a complete patch.
+    Two patches of one size differ by min over Q of ‖U - U'Q‖ <= √(2 min(r, q - r)), where the Gaussian mechanism
+    has to reckon with 2 √r: the release has the same distribution for UQ as for U. Nothing is left of a complete
+    patch.
     """
 
     name = "subspace"
@@ -158,7 +160,7 @@ def _spectrum_sensitivity(ranks: Ints) -> Floats:
 
 def _noised_values(seen: Observations, noise: Floats, rng: np.random.Generator) -> Observations:
     if seen.values is None:
-        raise LograbError("noise on eigenvalues needs eigenvalues, and these are withheld: leave one of the two out")
+        raise LograbError("noise on eigenvalues needs eigenvalues, and these are withheld: leave one of them out")
     owner = owners(seen.value_ptr)
     values = np.clip(seen.values + noise[owner] * rng.standard_normal(len(seen.values)), 0.0, 2.0)
     values = values[np.lexsort((values, owner))]
@@ -212,8 +214,8 @@ class Truncate(Defence):
         if seen.protocol.gauge == "rotation":
             raise LograbError("truncate keeps the first eigenvectors, and rotated columns have no order: truncate "
                               "before you rotate")  # fmt: skip
-        starts = np.repeat(seen.vector_ptr[:-1], seen.sizes) + ranges(np.zeros_like(ranks), seen.sizes) * np.repeat(
-            seen.ranks, seen.sizes)  # fmt: skip
+        row = ranges(np.zeros_like(ranks), seen.sizes)
+        starts = np.repeat(seen.vector_ptr[:-1], seen.sizes) + row * np.repeat(seen.ranks, seen.sizes)
         vectors = seen.vectors[ranges(starts, np.repeat(ranks, seen.sizes))]
         if seen.values is None:
             return replace(seen, ranks=ranks, vectors=vectors)

@@ -51,7 +51,7 @@ def defend(instance: Instance, defences: Any, *, seed: int | None = None, releas
     False
     """
     if not isinstance(instance, Instance):
-        raise LograbError(f"defend needs an instance (lograb.generate, lograb.load), got {type(instance).__name__}")
+        raise LograbError(f"defend needs an instance (generate, load), got {type(instance).__name__}")
     chosen = as_defences(defences)
     for one in chosen:
         if one.on_graph:
@@ -59,8 +59,8 @@ def defend(instance: Instance, defences: Any, *, seed: int | None = None, releas
                               f"lograb generate GRAPH --defence {one} -o FILE")  # fmt: skip
     spec = instance.spec
     if releases != spec.releases and (spec.sigma or spec.defences) and spec.releases * releases > 1:
-        raise LograbError(f"the instance has noise of {spec.releases} release(s) already, got releases={releases}: "
-                          "all noise is released equally often")  # fmt: skip
+        raise LograbError(f"the instance has noise of {spec.releases} release(s) already, got releases={releases}"
+                          ": all noise is released equally often")  # fmt: skip
     spec = settle(InstanceSpec.of(**spec.model_dump() | {"defences": (*spec.defences, *map(str, chosen)),
                                                          "releases": max(releases, spec.releases), "seed": None}))
     tables = [_defend_graph(graph, chosen, spec, seed, number) for number, graph in enumerate(instance)]
@@ -116,8 +116,8 @@ def bound(
     bounds, differs = [], []
     for graph in instance:
         if graph.key is not None:
-            raise LograbError("a bound reckons with known names, and this instance has pseudonyms: leave them out, "
-                              "they can only help the defender")  # fmt: skip
+            raise LograbError("a bound reckons with known names, and this instance has pseudonyms: leave them out"
+                              ", they can only help the defender")  # fmt: skip
         found = bound_graph(graph.observations, graph.patch_edges, rng, effort / len(instance), tell)
         bounds.append(found)
         some = np.sort(rng.permutation(len(found.edges))[:MOST_BALLS])
@@ -153,10 +153,10 @@ def _sentence(told: dict[str, Any], rate: Any) -> str:
     if told["infinite"] == told["looked_at"]:
         return "No guarantee: what is shared without noise gives every edge away to whoever knows the others."
     some = "" if told["looked_at"] == told["edges"] else f" (a random sample of {told['edges']:,})"
-    often = (f"For {told['infinite']:,} of {told['looked_at']:,} edges{some} there is no bound; for the others, whoever "
-             if told["infinite"] else f"For {told['looked_at']:,} edges{some}: whoever ")  # fmt: skip
+    often = (f"For {told['infinite']:,} of {told['looked_at']:,} edges{some} there is no bound; for the others: "
+             if told["infinite"] else f"For {told['looked_at']:,} edges{some}: ")  # fmt: skip
     part = told["membership_differs"]
     public = {None: "If membership is treated as public. ", 0.0: ""}.get(
         part, f"Membership alone gives {100 * (part or 0):.0f} % of the edges away. Besides: ")  # fmt: skip
-    return (f"{public}{often}knows all other edges finds one with probability {np.median(rate):.2g} at most in the "
-            f"median, {rate.mean():.2g} in the mean, at a false-positive rate of 0.1 %.")  # fmt: skip
+    return (f"{public}{often}whoever knows all others finds one with probability {np.median(rate):.2g} at most "
+            f"in the median, {rate.mean():.2g} in the mean, at a false-positive rate of 0.1 %.")  # fmt: skip

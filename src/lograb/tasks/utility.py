@@ -1,12 +1,14 @@
 """What shared embeddings are good for: the other side of every defence (§6.2).
 
-*Node classification* by one global classifier, multinomial logistic regression. A patch's embedding Y means nothing by
-itself (its gauge is arbitrary); what it offers is a way to smooth: H = Y e^(-tΛ) Yᵀ, or Y Yᵀ where eigenvalues are
-withheld or columns rotated. A node's inputs are its own features, the features smoothed by H, and the training labels
-smoothed by H without its diagonal, averaged over its patches. Beside it stands the score without embeddings.
+*Node classification* by one global classifier, multinomial logistic regression. A patch's embedding Y means
+nothing by itself (its gauge is arbitrary); what it offers is a way to smooth: H = Y e^(-tΛ) Yᵀ, or Y Yᵀ where
+eigenvalues are withheld or columns rotated. A node's inputs are its own features, the features smoothed by H, and
+the training labels smoothed by H without its diagonal, averaged over its patches. Beside it stands the score
+without embeddings.
 
-*Subspace*: mean squared cosine of the principal angles between the true eigenvectors' span and the shared one, over
-truncated patches; chance is r/q. *Clustering*: adjusted Rand index of k-means on the true and on the shared rows.
+*Subspace*: mean squared cosine of the principal angles between the true eigenvectors' span and the shared one,
+over truncated patches; chance is r/q. *Clustering*: adjusted Rand index of k-means on the true and on the shared
+rows.
 """
 
 from __future__ import annotations
@@ -55,11 +57,11 @@ def utility(
     Returns
     -------
     dict, ready for JSON
-        ``accuracy`` (F1-micro where nodes have several labels), ``accuracy_sd``, ``without_embeddings``, ``majority``,
-        ``subspace``, ``subspace_chance``, ``clustering``.
+        ``accuracy`` (F1-micro where nodes have several labels), ``accuracy_sd``, ``without_embeddings``,
+        ``majority``, ``subspace``, ``subspace_chance``, ``clustering``.
     """
     if not isinstance(instance, Instance):
-        raise LograbError(f"utility needs an instance (lograb.generate, lograb.load), got {type(instance).__name__}")
+        raise LograbError(f"utility needs an instance (generate, load), got {type(instance).__name__}")
     tell = progress or ignore
     told: dict[str, Any] = {"classifier": "logistic regression on smoothed features and labels", "accuracy": None,
                             "accuracy_sd": None, "without_embeddings": None, "majority": None}  # fmt: skip
@@ -157,7 +159,8 @@ def _reduced(parts: list[Matrix | None], n_nodes: int) -> Floats:
 def _scaled(inputs: Floats, fit: Any) -> Floats:
     """Centre and scale columns by the training nodes; add a constant."""
     mean, spread = inputs[fit].mean(axis=0), inputs[fit].std(axis=0)
-    return np.concatenate([(inputs - mean) / np.where(spread > 1e-12, spread, 1.0), np.ones((len(inputs), 1))], axis=1)
+    scaled = (inputs - mean) / np.where(spread > 1e-12, spread, 1.0)
+    return np.concatenate([scaled, np.ones((len(inputs), 1))], axis=1)
 
 
 def _stacks(seen: Observations, which: Ints) -> Iterator[tuple[Ints, int, int]]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.membership import membership
+from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.known_defences import EXACT, read_values, unsanitise, value_noise
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable
-from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.posterior.families import FAINT, check_together, patches_to_ask
 from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
