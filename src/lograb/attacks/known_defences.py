@@ -65,9 +65,9 @@ def unsanitise(seen: Observations, answer: Reconstruction) -> Reconstruction:
     nodes = np.unique(seen.nodes)
     n_pairs = max(len(nodes) * (len(nodes) - 1) // 2, 1)
     decided = _decided(seen, len(nodes), n_pairs)
-    counted = np.ones(len(pairs), dtype=bool)
+    counted: Bools = np.ones(len(pairs), dtype=bool)
     if seen.centres is not None and seen.protocol.d == 1:  # of other pairs nobody knows whether they are edges
-        counted = np.isin(pairs, seen.centres).any(axis=1)
+        counted = np.asarray(np.isin(pairs, seen.centres).any(axis=1))
     density = float(np.clip(scores[counted].sum() / decided, 0.0, 1.0))
     keep, add = 1.0, 0.0
     for one in graph:  # one after the other
@@ -122,9 +122,10 @@ def _alike(
     at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     found = np.where(keys[at] == wanted, many[at], 0.0) if len(keys) else np.zeros(len(wanted))
     alike = np.searchsorted(BINS, found, side="right") - 1
-    if not counted.all():
+    if seen.centres is not None and not counted.all():
         ends = np.isin(np.arange(n), seen.centres)
         many = many[ends[keys // n] | ends[keys % n]]
     inside = np.bincount(np.searchsorted(BINS, many, side="right") - 1, minlength=len(BINS)).astype(float)
     inside[0] = decided - inside[1:].sum()
-    return alike, np.bincount(alike, scores * counted, minlength=len(BINS)), np.maximum(inside, 1.0)
+    shown_there = np.bincount(alike, scores * counted, minlength=len(BINS)).astype(float)
+    return np.asarray(alike, dtype=np.int64), shown_there, np.maximum(inside, 1.0)

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from lograb.defences.defence import Defence
 from lograb.errors import LograbError
-from lograb.types import Graph, Ints
+from lograb.types import Floats, Graph, Ints
 
 MOST_EDGES = 50_000_000
 """Edges of the largest graph that is made."""
@@ -113,10 +113,11 @@ def _tail(value: float, scale: float) -> float:
     return tail if value >= 0 else 1.0 - tail
 
 
-def _laplace_beyond(tails: np.ndarray, scale: float) -> np.ndarray:
+def _laplace_beyond(tails: Floats, scale: float) -> Floats:
     """Give the values whose upper tails are these: draws beyond a quantile, if tails are drawn below its tail."""
     tails = np.maximum(tails, np.finfo(float).tiny)
-    return np.where(tails < 0.5, -scale * np.log(2 * tails), scale * np.log(2 * np.maximum(1 - tails, 1e-300)))
+    low = scale * np.log(2 * np.maximum(1 - tails, 1e-300))
+    return np.asarray(np.where(tails < 0.5, -scale * np.log(2 * tails), low))
 
 
 def _pairs(n: int) -> int:

@@ -140,14 +140,14 @@ def _indicators(parts: list[Any]) -> Floats:
     labels = np.concatenate(parts)
     if labels.ndim == 2:
         return np.asarray(labels, dtype=float)
-    return (labels[:, None] == np.arange(labels.max(initial=0) + 1)).astype(float)
+    return np.asarray(labels[:, None] == np.arange(labels.max(initial=0) + 1), dtype=float)
 
 
 def _reduced(parts: list[Matrix | None], n_nodes: int) -> Floats:
     """Take features as they are, or their leading singular directions; a column of ones where there are none."""
     if parts[0] is None:
         return np.ones((n_nodes, 1))
-    whole = sp.vstack(parts).tocsr() if sp.issparse(parts[0]) else np.concatenate(parts)
+    whole: Matrix = sp.vstack(parts).tocsr() if sp.issparse(parts[0]) else np.vstack([*map(np.asarray, parts)])
     whole = whole.astype(float)
     if whole.shape[1] > WIDTH:
         start = np.ones(min(whole.shape))
@@ -229,7 +229,8 @@ def _same_clusters(true: Floats, shared: Floats, seed: int) -> float:
         parts.append(kmeans2(unit, CLUSTERS, minit="++", rng=np.random.default_rng(seed), missing="warn")[1])
     table = np.zeros((CLUSTERS, CLUSTERS))
     np.add.at(table, tuple(parts), 1)
-    together, rows, cols = (float((x * (x - 1) / 2).sum()) for x in (table, table.sum(axis=1), table.sum(axis=0)))
-    expected = rows * cols / (len(true) * (len(true) - 1) / 2)
-    most = (rows + cols) / 2
+    sums = table, table.sum(axis=1), table.sum(axis=0)
+    together, first, second = (float((x * (x - 1) / 2).sum()) for x in sums)
+    expected = first * second / (len(true) * (len(true) - 1) / 2)
+    most = (first + second) / 2
     return 1.0 if most == expected else (together - expected) / (most - expected)
