@@ -13,6 +13,7 @@ rows.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -104,7 +105,7 @@ def _classify(instance: Instance, rng: np.random.Generator, tell: Progress) -> t
     fit, test = train & known & shown, ~train & known & shown
     if not fit.any() or not test.any():
         raise LograbError("utility needs labelled nodes in patches, some to train with and some to test")
-    scores = []
+    scores: list[float] = []
     for part in (inputs, features):
         tell("training", len(scores), 2)
         weights = logistic_regression(_scaled(part, fit)[fit], labels[fit])
@@ -226,7 +227,9 @@ def _same_clusters(true: Floats, shared: Floats, seed: int) -> float:
     parts = []
     for rows in (true, shared):
         unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        parts.append(kmeans2(unit, CLUSTERS, minit="++", rng=np.random.default_rng(seed), missing="warn")[1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # an empty cluster is as good as any
+            parts.append(kmeans2(unit, CLUSTERS, minit="++", rng=np.random.default_rng(seed))[1])
     table = np.zeros((CLUSTERS, CLUSTERS))
     np.add.at(table, tuple(parts), 1)
     sums = table, table.sum(axis=1), table.sum(axis=0)
