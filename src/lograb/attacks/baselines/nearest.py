@@ -28,9 +28,9 @@ def join_neighbours(
     seen: Observations,
     rows: Floats,
     component: Ints,
+    diagnostics: dict[str, Any],
     neighbours: int,
     metric: MetricName,
-    diagnostics: dict[str, Any],
     companions: bool = False,
     mutual: bool = False,
 ) -> Reconstruction:
@@ -46,16 +46,11 @@ def join_neighbours(
         Coordinates of each entry of ``Observations.nodes`` in the frame of its component.
     component : int64 array, shape (n_patches,)
         The component of the patch graph that each patch belongs to.
-    neighbours : int
-        Claims per node.
-    metric : {"cosine", "euclidean"}
-        The score of a pair is its cosine, or its distance with a minus sign.
-    diagnostics : dict
-        Passed on.
-    companions : bool
-        Choose among the nodes that share a patch, instead of all nodes of the component.
-    mutual : bool
-        A pair is an edge if both sides claim it; otherwise one side is enough.
+    diagnostics : passed on
+    neighbours : claims per node
+    metric : the score of a pair is its cosine, or its distance with a minus sign
+    companions : choose among the nodes that share a patch, instead of all nodes of the component
+    mutual : a pair is an edge if both sides claim it; otherwise one side is enough
     """
     n = max(seen.n_nodes, 1)
     owner = owners(seen.ptr)

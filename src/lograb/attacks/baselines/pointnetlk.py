@@ -89,35 +89,13 @@ class PointNetLK(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim the nearest neighbours after registering patch after patch."""
-        return pointnetlk(seen, rng, self)
-
-
-DEFAULT = PointNetLK()
-
-
-def pointnetlk(
-    seen: Observations, rng: np.random.Generator, settings: PointNetLK = DEFAULT
-) -> Reconstruction:
-    """Claim the nearest neighbours after registering patch after patch.
-
-    Uses members and eigenvectors. Unchanged under the signs of the eigenvectors of each patch.
-    """
-    rows, component, diagnostics = align(seen, rng, settings)
-    return join_neighbours(seen, rows, component, settings.neighbours, settings.metric, diagnostics)
+        return join_neighbours(seen, *align(seen, rng, self), self.neighbours, self.metric)
 
 
 def align(
-    seen: Observations, rng: np.random.Generator, settings: PointNetLK = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: PointNetLK
 ) -> tuple[Floats, Ints, dict[str, Any]]:
-    """Register all patches of a component onto its largest one.
-
-    Returns
-    -------
-    rows : float array, shape (n_entries, dim)
-        Registered coordinates of each entry of ``Observations.nodes``.
-    component : int64 array, shape (n_patches,)
-    diagnostics : dict
-    """
+    """Register all patches of a component onto its largest one: rows, components and diagnostics."""
     network = Network.random(settings.dim, settings.widths, rng)
     points, undecided = signed_points(seen, settings.dim, settings.skip)
     first, second, _ = choose_pairs(seen, settings.min_overlap, 0)
