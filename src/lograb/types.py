@@ -28,7 +28,6 @@ Bools = npt.NDArray[np.bool_]
 Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static types
 
 
-
 def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
     """Refuse names that are too few, too many, repeated or no text."""
     if names is None:
@@ -140,8 +139,24 @@ class Graph:
         return np.stack([rows[upper], self.adjacency.indices[upper]], axis=1).astype(np.int64)
 
 
+class Ragged:
+    """What all that is laid out patch by patch has in common: ``ptr`` says where each patch starts."""
+
+    ptr: Ints
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches."""
+        return len(self.ptr) - 1
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of members of each patch."""
+        return np.diff(self.ptr)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Patches:
+class Patches(Ragged):
     """Overlapping node sets that cover (part of) one graph.
 
     Attributes
@@ -190,19 +205,9 @@ class Patches:
     def __getitem__(self, i: int) -> Ints:
         return self.nodes[self.ptr[i] : self.ptr[i + 1]]
 
-    @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observations:
+class Observations(Ragged):
     """What the eavesdropper sees of one graph, and all that an attack may use.
 
     There is no path from here back to the graph. Patch ``i`` has ``q = sizes[i]`` members and
@@ -327,16 +332,6 @@ class Observations:
         fields = pack(members, vectors, names, values=values, next_values=next_values, centres=centres,
                       degrees=degrees, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)  # fmt: skip
         return cls(protocol.model_copy(update={"k": int(fields["ranks"].max())}), **fields)
-
-    @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
 
     @property
     def complete(self) -> Bools:

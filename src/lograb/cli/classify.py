@@ -13,22 +13,22 @@ from lograb.tasks.node_classification import check_choices, classify
 
 
 def classify_nodes(
-    path: Path, model: str, split: str, repeats: int, seed: int, pairs: list[str], json: bool
+    file: Path, model: str, split: str, repeats: int, seed: int, settings: list[str] | None, json: bool
 ) -> None:
     """Train a model on an instance's patches and score it beside its floors."""
-    settings = parse_settings(pairs)
-    check_choices(model, split, settings)  # before the file is read
-    instance = pipeline.load(path)
+    chosen = parse_settings(settings)
+    check_choices(model, split, chosen)  # before the file is read
+    instance = pipeline.load(file)
     with waiting("preparing") as report:
         result = classify(
-            instance, model, split, seed=seed, repeats=repeats, settings=settings, progress=report
+            instance, model, split, seed=seed, repeats=repeats, settings=chosen, progress=report
         ).to_dict()
     if json:
         print_json(result)
         return
     columns = ("", "F1-micro", "F1-macro", "centres", "unseen nodes")
     rows = [(name, *_scores(found)) for name, found in {model: result, **result["floors"]}.items()]
-    title = f"{model} on {path}, split {split}" + (f", mean of {repeats}" if repeats > 1 else "")
+    title = f"{model} on {file}, split {split}" + (f", mean of {repeats}" if repeats > 1 else "")
     print_table(title, columns, rows, columns[1:])
     if repeats > 1:
         low, high = result["f1_micro_interval"]

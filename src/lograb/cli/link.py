@@ -12,20 +12,22 @@ from lograb.tasks.link_prediction import check_choices, predict_links
 
 
 def link_instance(
-    path: Path, method: str, repeats: int, seed: int, pairs: list[str], halo: Any, negatives: Any, json: bool
+    file: Path, method: str, *, settings: list[str] | None, json: bool, halo: Any, negatives: Any, **draws: int
 ) -> None:
-    """Train a method on the insides of the fragments and score it on the edges between them."""
-    settings = parse_settings(pairs)
-    check_choices(method, settings, halo, negatives)  # before the file is read
-    instance = pipeline.load(path)
-    with waiting(method) as progress:
-        result = predict_links(
-            instance, method, repeats, seed, settings, halo=halo, negatives=negatives, progress=progress
-        ).to_dict()
+    """Train a method on the insides of the fragments and score it on the edges between them.
+
+    `draws` are repeats and seed.
+    """
+    chosen = parse_settings(settings)
+    check_choices(method, chosen, halo, negatives)  # before the file is read
+    instance = pipeline.load(file)
+    with waiting(method) as report:
+        result = predict_links(instance, method, settings=chosen, halo=halo, negatives=negatives, progress=report,
+                               **draws).to_dict()  # fmt: skip
     if json:
         print_json(result)
     else:
-        show_links(f"{method} on {path}", result)
+        show_links(f"{method} on {file}", result)
 
 
 def show_links(title: str, result: dict[str, Any]) -> None:

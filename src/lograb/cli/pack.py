@@ -18,7 +18,7 @@ from lograb.types import Observations
 
 
 def pack_embeddings(
-    source: Path, output: Path, truth: str | None, laplacian: str, protocol: dict[str, Any], *, json: bool
+    source: Path, output: Path, *, truth: str | None, laplacian: str, json: bool, **protocol: Any
 ) -> None:
     """Write embeddings that were made elsewhere as an instance, and describe it."""
     check_instance_name(output)

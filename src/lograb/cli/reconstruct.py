@@ -48,22 +48,14 @@ class Run:
 
 
 def attack_instance(
-    path: Path,
-    method: str,
-    output: Path | None,
-    *,
-    seed: int,
-    repeats: int,
-    settings: list[str],
-    features: bool,
-    verbose: bool,
-    json: bool,
-) -> None:
+    file: Path, method: str, output: Path | None, *, seed: int, repeats: int, settings: list[str] | None,
+    features: bool, verbose: bool, json: bool,
+) -> None:  # fmt: skip
     """Run an attack, once or more; score it where the file carries the truth."""
     if output is not None:
         check_answer_name(output)
     attacker = find_method(method, parse_settings(settings))
-    instance = pipeline.load(path)
+    instance = pipeline.load(file)
     with waiting(method) as report:
         runs = [_run(instance, attacker, seed + number, features, report, None if number else output)
                 for number in range(repeats)]  # fmt: skip
@@ -137,11 +129,11 @@ def _named(instance: Instance) -> bool:
     return len(instance) == 1 and instance.patch_names is not None
 
 
-def evaluate_answer(path: Path, answer: Path, threshold: float | None, *, verbose: bool, json: bool) -> None:
+def evaluate_answer(file: Path, answer: Path, threshold: float | None, *, verbose: bool, json: bool) -> None:
     """Score an answer from a file."""
     if threshold is not None and not math.isfinite(threshold):
         raise LograbError(f"the threshold must be a finite number, got {threshold}")
-    instance = pipeline.load(path)
+    instance = pipeline.load(file)
     with waiting("scoring"):
         score = pipeline.evaluate(instance, answer, threshold=threshold)
     result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **score.to_dict()}

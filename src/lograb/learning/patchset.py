@@ -16,13 +16,13 @@ import scipy.sparse as sp
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.ragged import owners, pointer
-from lograb.types import Bools, Ints, Matrix
+from lograb.types import Bools, Ints, Matrix, Ragged
 
 Singles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class PatchSet:
+class PatchSet(Ragged):
     """The patches of all graphs of an instance, one after the other.
 
     Attributes
@@ -67,19 +67,9 @@ class PatchSet:
         return f"<PatchSet {self.name}: {self.n_patches} patches, {self.n_rows} rows, {self.n_nodes} nodes>"
 
     @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
     def n_rows(self) -> int:
         """Number of (patch, node) occurrences."""
         return len(self.nodes)
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
 
     @property
     def n_features(self) -> int:

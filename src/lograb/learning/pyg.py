@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lograb.errors import MissingExtraError
 from lograb.learning.patchset import dense_rows, patch_set
+from lograb.learning.randomness import require_torch
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -30,11 +30,7 @@ def to_pyg(instance: Instance) -> list[Data]:
     ``centre`` : int, position of the centre inside the patch, where the strategy has one
     ``graph`` : int, number of the graph in the instance
     """
-    try:
-        import torch  # noqa: F401
-        import torch_geometric  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("to_pyg", "gnn") from None
+    require_torch("to_pyg")
     return [data for number, graph in enumerate(instance) for data in _patches(number, graph)]
 
 

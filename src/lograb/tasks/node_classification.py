@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from lograb.errors import LograbError, unknown_name
 from lograb.instance import Instance
@@ -34,7 +33,7 @@ from lograb.metrics.classification import choose_labels, f1_scores
 from lograb.metrics.intervals import mean_interval
 from lograb.progress import Progress, ignore
 from lograb.score import Score
-from lograb.spec import first_problem
+from lograb.spec import checked
 from lograb.types import Bools
 
 Floors = dict[str, dict[str, Any]]
@@ -103,10 +102,7 @@ def check_choices(
     fields = TrainingSettings.model_fields
     special = {key: value for key, value in given.items() if key not in fields}
     model.choose(special)
-    try:
-        training = TrainingSettings(**{key: value for key, value in given.items() if key in fields})
-    except ValidationError as error:
-        raise LograbError(first_problem(error)) from None
+    training = checked(TrainingSettings, {key: value for key, value in given.items() if key in fields})
     return model, training, special
 
 
