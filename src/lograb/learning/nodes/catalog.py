@@ -19,28 +19,18 @@ Encoding = Literal["laplacian", "walks", "distances"]
 
 @dataclass(frozen=True)
 class Model:
-    """An architecture with the appendix's hyper-parameters (Appendix C).
-
-    Attributes
-    ----------
-    name : str
-    where : str
-        Module under ``lograb.learning.nodes.models`` and the class in it.
-    accepts : the class of its settings
-        With their defaults; `build` takes others in their place.
-    description : str
-    encodings : tuple of str
-        What it needs beside features, coordinates and edges (`lograb.learning.nodes.encodings`).
-    trivial : bool
-        Whether it belongs to the floor: it reads the features of a node and nothing of its patch.
-    """
+    """An architecture with the appendix's hyper-parameters (Appendix C)."""
 
     name: str
     where: str
+    """Module under ``lograb.learning.nodes.models`` and the class in it."""
     accepts: type[accept.Settings]
+    """Its settings with their defaults; `build` takes others in their place."""
     description: str
     encodings: tuple[Encoding, ...] = ()
+    """What it needs beside features, coordinates and edges (`lograb.learning.nodes.encodings`)."""
     trivial: bool = False
+    """Whether it belongs to the floor: it reads the features of a node and nothing of its patch."""
 
     @property
     def settings(self) -> dict[str, Any]:
