@@ -74,16 +74,8 @@ def synchronise_shifts(
 ) -> tuple[float, float, Floats]:
     """Find the shift of each patch that makes the centres of all overlaps agree, by weighted least squares.
 
-    Parameters
-    ----------
-    rows : float array, shape (n_entries, dim)
-        Rotated coordinates.
-
-    Returns
-    -------
-    before, after : float
-        Root mean square distance between the two centres of an overlap.
-    shifts : float array, shape (n_patches, dim)
+    From rotated coordinates (n_entries, dim) to the root mean square distance between the two centres of an
+    overlap, before and after, and the shifts (n_patches, dim).
     """
     n, dim = len(overlaps), rows.shape[1]
     if n == 0 or dim == 0:

@@ -141,13 +141,7 @@ def renumber(seen: Observations) -> tuple[Observations, Ints]:
 
     Random draws and rounding then follow what was observed and not the numbers that nodes happen to have:
     another numbering of the same nodes gives the same observations here (unless two nodes have equal rows).
-
-    Returns
-    -------
-    Observations
-        Of the observed nodes only, under their new numbers.
-    nodes : int64 array
-        The old number of each.
+    Gives those of the observed nodes under their new numbers, and the old number of each.
     """
     old, first = np.unique(seen.nodes, return_index=True)
     owner = owners(seen.ptr)
