@@ -28,7 +28,7 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
 
 
 def runs(cost: Ints, at_once: int) -> Iterator[tuple[int, int]]:
-    """Cut items into runs that cost about `at_once` each: first, last + 1. `cost` is the pointer of their costs."""
+    """Cut items into runs that cost about `at_once` each: first, last + 1. `cost` is a pointer of their costs."""
     start = 0
     while start < len(cost) - 1:
         stop = max(start + 1, int(np.searchsorted(cost, cost[start] + at_once, side="right")) - 1)

@@ -21,8 +21,7 @@ class PatchScores:
 
     Attributes
     ----------
-    names : tuple of str
-        The patches' names, or their numbers.
+    names : the patches' names, or their numbers
     sizes, edges : members and true edges of a patch
     found, wrong : true edges that are claimed, and claimed pairs that are none
     """
@@ -61,8 +60,7 @@ class Score:
     task : {"reconstruction", "classification", "links"}
     values : dict
         Every number by name, ready for JSON: the same as `to_dict`. ``score["auroc"]`` is short for one of them.
-    patches : PatchScores, optional
-        For reconstruction: what was found in each patch.
+    patches : PatchScores, optional; for reconstruction: what was found in each patch
     """
 
     task: str

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.ragged import owners, pointer
-from lograb.types import Bools, Ints, Matrix, Ragged
+from lograb.ragged import pointer
+from lograb.types import Bools, Floats, Ints, Matrix, Ragged
 
 Singles = npt.NDArray[np.float32]
 
@@ -127,23 +127,17 @@ def _one_graph(instance: Instance) -> PatchSet:
     labels = instance.labels
     if labels is not None:
         labels = np.array(labels, dtype=np.int64 if labels.ndim == 1 else bool)
-    centres = None
-    if seen.centres is not None:
-        keys = owners(seen.ptr) * seen.n_nodes + seen.nodes  # increasing
-        wanted = np.arange(seen.n_patches) * seen.n_nodes + seen.centres
-        centres = np.searchsorted(keys, wanted)
     return PatchSet(
-        instance.name, np.asarray(seen.ptr), np.asarray(seen.nodes), seen.n_nodes, _coordinates(instance),
-        np.asarray(edge_ptr), np.asarray(ends), centres, instance.features, labels
+        instance.name, np.asarray(seen.ptr), np.asarray(seen.nodes), seen.n_nodes,
+        table_of(seen.vectors, np.repeat(seen.ranks, seen.sizes), instance.spec.k, 0.0), np.asarray(edge_ptr),
+        np.asarray(ends), seen.centre_entries, instance.features, labels
     )  # fmt: skip
 
 
-def _coordinates(instance: Instance) -> Singles:
-    """Fill the ragged embeddings into one (n_rows, k) table."""
-    seen, k = instance.observations, instance.spec.k
-    table = np.zeros((len(seen.nodes), k), dtype=np.float32)
-    rank = np.repeat(seen.ranks, seen.sizes)
-    table[np.arange(k) < rank[:, None]] = seen.vectors  # both run row by row
+def table_of(flat: Floats, lengths: Ints, width: int, fill: float) -> Singles:
+    """Lay ragged rows out as a table (n, width)."""
+    table = np.full((len(lengths), width), fill, dtype=np.float32)
+    table[np.arange(width) < lengths[:, None]] = flat  # both run row by row
     return table
 
 

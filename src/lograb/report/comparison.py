@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -32,17 +31,11 @@ class Method:
     @property
     def f1(self) -> float:
         """Mean of the global F1 over the seeds; 0 where the attack could not run."""
-        return self.mean("f1", "global") if self.scores else 0.0
+        return self.mean("f1") if self.scores else 0.0
 
-    def mean(self, *path: str) -> float:
-        """Average one number over the seeds."""
-        return float(np.mean([_dig(score.values, path) for score in self.scores]))
-
-
-def _dig(values: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        values = values[key]
-    return values
+    def mean(self, name: str) -> float:
+        """Average one attribute of the scores over the seeds."""
+        return float(np.mean([getattr(score, name) for score in self.scores]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,12 +44,8 @@ class Comparison:
 
     Attributes
     ----------
-    summary : dict
-        What was attacked (of the first seed), as `Instance.summary` describes it.
-    methods : tuple of Method
-    seeds : int
-    fresh : bool
-        Whether each seed has an instance of its own; otherwise seeds only vary what the attacks draw.
+    summary : what was attacked (of the first seed), as `Instance.summary` describes it
+    fresh : whether each seed has an instance of its own; otherwise seeds only vary what the attacks draw
     """
 
     summary: dict[str, Any]
@@ -82,7 +71,7 @@ class Comparison:
         f1 = np.array([score.f1 for score in method.scores])
         behind = np.array([score.f1 for score in best.scores]) - f1
         values = {"f1": float(f1.mean()), "sd": float(f1.std(ddof=1)) if self.seeds > 1 else None,
-                  "recovered": method.mean("f1", "recovered"),
+                  "recovered": method.mean("recovered"),
                   "interval": list(method.scores[0].interval or ()) if self.seeds == 1 else mean_interval(f1),
                   "behind": float(behind.mean()),
                   "behind_interval": mean_interval(behind) if self.seeds > 1 else None}  # fmt: skip

@@ -53,19 +53,13 @@ def classify(
 
     Parameters
     ----------
-    instance : Instance
-        With labels and patch edges.
-    name : str
-        See `lograb.learning.nodes.catalog.MODELS`.
-    split : str
-        ``patch`` or ``node-disjoint``.
-    seed : int
-        Split, initial weights and all else follow from it, and from the number of the repeat. All
-        models meet the same splits.
-    repeats : int
-        Splits and trainings; with several, numbers are means, with standard deviation and interval.
-    settings : dict, optional
-        Of the training (`TrainingSettings`) or of the model, by name.
+    instance : with labels and patch edges
+    name : see `lograb.learning.nodes.catalog.MODELS`
+    split : ``patch`` or ``node-disjoint``
+    seed : split, initial weights and all else follow from it, and from the number of the repeat. All models meet
+        the same splits.
+    repeats : splits and trainings; with several, numbers are means, with standard deviation and interval
+    settings : of the training (`TrainingSettings`) or of the model, by name
     progress : callable, optional
     """
     check_counts(repeats, seed)

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from lograb.learning.patchset import PatchSet, Singles
+from lograb.learning.patchset import PatchSet, Singles, table_of
 from lograb.observations import observe
 from lograb.observations.laplacian import Laplacians
 from lograb.patches.overlap import PatchEdges
@@ -71,11 +71,8 @@ def laplacian_eigenpairs(patches: PatchSet, k: int, rng: np.random.Generator) ->
     spec = InstanceSpec.of(strategy="custom", k=k, gauge="sign")
     seen = observe(cover, edges, spec, gauge_rng, unused, order_rng)
     assert seen.values is not None
-    vectors = np.full((patches.n_rows, k), np.nan, dtype=np.float32)
-    vectors[np.arange(k) < np.repeat(seen.ranks, seen.sizes)[:, None]] = seen.vectors
-    values = np.full((patches.n_patches, k), np.nan, dtype=np.float32)
-    values[np.arange(k) < seen.ranks[:, None]] = seen.values
-    return vectors, values
+    vectors = table_of(seen.vectors, np.repeat(seen.ranks, seen.sizes), k, np.nan)
+    return vectors, table_of(seen.values, seen.ranks, k, np.nan)
 
 
 def return_probabilities(patches: PatchSet, steps: int) -> Singles:
