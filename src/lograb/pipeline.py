@@ -121,8 +121,8 @@ def generate_file(
         if file is not None and file.is_file() and file.resolve() == Path(path).resolve():
             raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
     with archive.Writer(path, truth=truth) as writer:  # first, so that a bad path fails before work starts
-        cut_by = bring(patches, patches_by)
-        manifest, pieces = _plan(source, parameters, cut_by, graph, header, progress, warn if notify is None else notify)
+        cut_by, tell = bring(patches, patches_by), warn if notify is None else notify
+        manifest, pieces = _plan(source, parameters, cut_by, graph, header, progress, tell)
         for tables in pieces:
             writer.append(tables)
         if progress is not None:

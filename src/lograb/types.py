@@ -287,16 +287,15 @@ class Observations(Ragged):
 
         Parameters
         ----------
-        members : one list of nodes per patch, in the order of the rows, as ids or names
-            Or a mapping from the names of patches, as all other arguments then; or, with one matrix as `vectors`,
-            one list for a single patch.
+        members : one list of nodes per patch, in the order of the rows, as ids or names; or a mapping from the
+            names of patches, as all other arguments then; or, with one matrix as `vectors`, one list
         vectors : one (q, r) array per patch, the first eigenvector included
         values : one array of r eigenvalues per patch; None when withheld
         next_values : the first eigenvalue that was cut off of each patch; None or NaN where it is complete
         centres : the node each patch was grown from
         names : names of the patches
-        laplacian : {"symmetric", "random-walk", "similarity", "unnormalised"}
-            What `vectors` are eigenvectors of, see `lograb.conversions`; anything but "symmetric" is converted.
+        laplacian : "symmetric", "random-walk", "similarity" or "unnormalised", what `vectors` are eigenvectors of;
+            anything but "symmetric" is converted, see `lograb.conversions`
         degrees : one array per patch, for "random-walk" with few columns
         n_nodes : for ids, how many there are; by default one more than the largest
         strategy, d, sigma, gauge : what is publicly known, see `lograb.spec.Protocol`
