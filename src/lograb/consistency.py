@@ -16,13 +16,7 @@ from lograb.types import Observations, Patches
 
 
 def check_graph(instance: Instance) -> None:
-    """Build all parts of a single graph and compare what can be compared.
-
-    Raises
-    ------
-    ArchiveError
-        Naming the part that does not hold.
-    """
+    """Build all parts of a single graph and compare what can be; an `ArchiveError` names what does not hold."""
     if instance.manifest.truth != instance.has_truth:
         raise ArchiveError("manifest.json", "says the opposite of what the archive holds about its truth")
     seen = instance.observations

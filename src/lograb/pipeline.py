@@ -138,10 +138,7 @@ def load(path: str | Path) -> Instance:
 def verify(path: str | Path) -> Manifest:
     """Check every byte of an instance's file, and that its parts fit each other.
 
-    Raises
-    ------
-    ArchiveError
-        Naming the first member that does not hold.
+    An `ArchiveError` names the first member that does not hold.
     """
     manifest = archive.verify(path)
     for graph in load(path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from lograb.cli.options import given
 from lograb.cli.output import notice, print_json
 from lograb.cli.stopping import written
 from lograb.errors import LograbError
-from lograb.report import Comparison, check_table_name
+from lograb.report import check_table_name
 
 
 def compare_attacks(
@@ -40,20 +41,12 @@ def compare_attacks(
     if all(method.problem for method in table.methods):
         raise LograbError(f"no attack could run: {table.methods[0].problem}")
     if output is not None:
-        _write(table, output, shlex.join(["lograb", *sys.argv[1:]]))
+        page = partial(table.to_html, command=shlex.join(["lograb", *sys.argv[1:]]))
+        write = {".md": table.to_markdown, ".tex": table.to_latex}.get(output.suffix.lower(), page)
+        write(output)
+        written(output)
         notice(f"the comparison is in '{output}'")
     if json:
         print_json(table.to_dict() | {"best": table.best.name})
     else:
         show_comparison(table)
-
-
-def _write(table: Comparison, output: Path, command: str) -> None:
-    suffix = output.suffix.lower()
-    if suffix in (".html", ".htm"):
-        table.to_html(output, command=command)
-    elif suffix == ".md":
-        table.to_markdown(output)
-    else:
-        table.to_latex(output)
-    written(output)
