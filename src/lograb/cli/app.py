@@ -114,7 +114,7 @@ def generate(
     """Turn a graph into a benchmark instance, one file."""
 
 
-@command("pack:pack_embeddings")
+@command("instances:pack_embeddings")
 def pack(
     source: Annotated[Path, typer.Argument(help="Your embeddings: an .npz file or a folder of .npz, .npy, .csv.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
@@ -207,7 +207,7 @@ def evaluate(
     """
 
 
-@command("link:link_instance")
+@command("learn:link_instance")
 def link(
     file: options.File,
     method: Annotated[str, typer.Option(help="Which method (see 'lograb list links').")],
@@ -226,7 +226,7 @@ def certify(file: options.File, json: options.Json = False) -> None:
     """Count the patches whose edges are provably exposed."""
 
 
-@command("classify:classify_nodes")
+@command("learn:classify_nodes")
 def classify(
     file: options.File,
     model: Annotated[str, typer.Option(help="Which model (see 'lograb list models').")],

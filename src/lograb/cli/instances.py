@@ -1,7 +1,8 @@
-"""``lograb generate``, ``info`` and ``verify``."""
+"""``lograb generate``, ``pack``, ``info`` and ``verify``."""
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ from lograb import pipeline
 from lograb.cli.arguments import check_instance_name
 from lograb.cli.output import notice, print_json, print_table, say, waiting
 from lograb.cli.stopping import end, written
-from lograb.errors import ArchiveError
+from lograb.errors import ArchiveError, LograbNotice
+from lograb.graphs import load_graph
 from lograb.graphs.download import file_sha256
+from lograb.instance import Instance
+from lograb.observations.own_files import read_embeddings
+from lograb.types import Observations
 
 
 def generate_instance(
@@ -32,6 +37,32 @@ def generate_instance(
         if parameters["sigma"] > 0 and parameters["seed"] < 2**64:
             notice("a small seed can be found by trial; for a challenge draw one of 128 bits.")
     show_summary(summary, output, json)
+
+
+def pack_embeddings(
+    source: Path, output: Path, *, truth: str | None, laplacian: str, json: bool, **protocol: Any
+) -> None:
+    """Write embeddings that were made elsewhere as an instance, and describe it."""
+    check_instance_name(output)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LograbNotice)
+        seen = Observations.from_arrays(**read_embeddings(source), laplacian=laplacian, **protocol)
+        graph = None if truth is None else load_graph(truth)
+        instance = Instance.from_observations(seen, graph, name=source.stem)
+    told = [str(one.message) for one in caught if issubclass(one.category, LograbNotice)]
+    if laplacian != "symmetric":
+        told.append(f"converted from laplacian='{laplacian}' to the symmetric normalised Laplacian")
+    notices = tuple(dict.fromkeys([*instance.manifest.notices, *told]))
+    for text in notices:
+        notice(text)
+    packed = Instance(instance.manifest.model_copy(update={"notices": notices}), instance.tables)
+    sha256 = packed.save(output)
+    written(output)
+    unknown = ("seed", "p", "clusters", "seed_nodes")
+    summary = {key: value for key, value in packed.summary().items() if json or key not in unknown}
+    show_summary({"seed": None} | summary | {"sha256": sha256}, output, json)
+    if not json:
+        notice(f"what does it reveal? lograb attack {output} --method posterior")
 
 
 def show_info(file: Path, json: bool) -> None:
