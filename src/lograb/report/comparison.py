@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from html import escape
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +33,11 @@ class Method:
     @property
     def f1(self) -> float:
         """Mean of the global F1 over the seeds; 0 where the attack could not run."""
-        return self.mean("f1") if self.scores else 0.0
+        return self.mean("f1", "global") if self.scores else 0.0
 
-    def mean(self, name: str) -> float:
-        """Average one attribute of the scores over the seeds."""
-        return float(np.mean([getattr(score, name) for score in self.scores]))
+    def mean(self, *path: str) -> float:
+        """Average one number over the seeds: ``mean("f1", "recovered")``, ``mean("auroc")``."""
+        return float(np.mean([reduce(getitem, path, score.values) for score in self.scores]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +73,7 @@ class Comparison:
         f1 = np.array([score.f1 for score in method.scores])
         behind = np.array([score.f1 for score in best.scores]) - f1
         values = {"f1": float(f1.mean()), "sd": float(f1.std(ddof=1)) if self.seeds > 1 else None,
-                  "recovered": method.mean("recovered"),
+                  "recovered": method.mean("f1", "recovered"),
                   "interval": list(method.scores[0].interval or ()) if self.seeds == 1 else mean_interval(f1),
                   "behind": float(behind.mean()),
                   "behind_interval": mean_interval(behind) if self.seeds > 1 else None}  # fmt: skip
