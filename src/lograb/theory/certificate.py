@@ -9,7 +9,7 @@ threshold to take.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,26 +28,14 @@ from lograb.types import Bools, Floats, Ints, Observations
 
 @dataclass(frozen=True)
 class Certificate:
-    """One statement about one patch.
-
-    Attributes
-    ----------
-    name : str
-    statement : str
-        What is guaranteed where it holds.
-    needs_truth : bool
-        Whether only somebody who knows the edges can tell.
-    holds : bool
-    t, threshold : float, optional
-        For heat kernels: where to look and where to cut.
-    """
+    """One statement about one patch."""
 
     name: str
-    statement: str
-    needs_truth: bool
+    statement: str  # what is guaranteed where it holds
+    needs_truth: bool  # whether only somebody who knows the edges can tell
     holds: bool
-    t: float | None = None
-    threshold: float | None = None
+    t: float | None = None  # for heat kernels: where to look
+    threshold: float | None = None  # and where to cut
 
 
 STATEMENTS: dict[str, tuple[str, bool]] = {
@@ -111,7 +99,7 @@ def with_truth(stack: Stack, adjacency: Bools) -> dict[str, Verdict]:
     best = scan_heat(stack, adjacency, (values, vectors), promising_times(stack))
 
     def verdict(scan: HeatScan, kind: str, only: Bools | bool = True) -> Verdict:
-        margin, t, threshold = scan.results[kind]
+        margin, t, threshold = scan[kind]
         return Verdict((margin > 1e-9) & only, t, threshold)
 
     return {
@@ -247,8 +235,3 @@ def _summary(report: _Report, seen: Observations, reason: str, truth: bool) -> d
         "contradicted": report.contradicted if truth else None,
         "statements": statements,
     }  # fmt: skip
-
-
-def as_json(certificates: list[Certificate]) -> list[dict[str, Any]]:
-    """Turn certificates into plain dictionaries."""
-    return [asdict(certificate) for certificate in certificates]

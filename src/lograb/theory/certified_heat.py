@@ -32,21 +32,12 @@ ORTHONORMAL_TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class HeatThreshold:
-    """Where to look and where to cut.
-
-    Attributes
-    ----------
-    t : float
-    threshold : float
-        Half way between the bounds below.
-    highest_other, lowest_edge : float
-        Proved bounds: non-edge entries lie below the first, edge entries above the second.
-    """
+    """Where to look and where to cut."""
 
     t: float
-    threshold: float
-    highest_other: float
-    lowest_edge: float
+    threshold: float  # half way between the two proved bounds
+    highest_other: float  # entries of non-edges lie below
+    lowest_edge: float  # entries of edges lie above
 
     @property
     def margin(self) -> float:

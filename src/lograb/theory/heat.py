@@ -33,18 +33,7 @@ def normalized_laplacian(adjacency: Bools | Floats) -> Floats:
 
 
 def heat_kernel_matrix(vectors: Floats, values: Floats, t: float | Floats) -> Floats:
-    """Form U exp(-tΛ) Uᵀ: the whole kernel if U is square, else the truncated one.
-
-    Parameters
-    ----------
-    vectors : float array, shape (..., q, k)
-    values : float array, shape (..., k)
-    t : float, or float array of shape (...)
-
-    Returns
-    -------
-    float array, shape (..., q, q)
-    """
+    """Form U exp(-tΛ) Uᵀ, shape (..., q, q), from U (..., q, k), Λ (..., k) and t (...): truncated if k < q."""
     decay = np.exp(-np.asarray(t)[..., None] * values)
     return np.asarray((vectors * decay[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
@@ -93,23 +82,12 @@ def separation(kernel: Floats, adjacency: Bools, blur: Floats | float = 0.0) -> 
 
 @dataclass(frozen=True)
 class EdgeRecovery:
-    """Outcome of the edge-recovery theorem for one patch and one t.
-
-    Attributes
-    ----------
-    t : float
-    margin : float
-        γ_t: least edge entry minus largest non-edge entry of the whole kernel.
-    residual : float
-        η plus the bound on further entry-wise errors (the corollary on eigenvalue perturbations).
-    thresholds : (float, float)
-        Every threshold strictly between recovers all edges; empty unless `holds`.
-    """
+    """Outcome of the edge-recovery theorem for one patch and one t."""
 
     t: float
-    margin: float
-    residual: float
-    thresholds: tuple[float, float]
+    margin: float  # γ_t: least edge entry minus largest non-edge entry of the whole kernel
+    residual: float  # η plus the bound on further entry-wise errors (the corollary on eigenvalue perturbations)
+    thresholds: tuple[float, float]  # every threshold strictly between recovers all edges; empty unless `holds`
 
     @property
     def holds(self) -> bool:

@@ -38,23 +38,14 @@ from lograb.types import Bools, Floats, Ints
 class Level:
     """How closely to bracket.
 
-    Attributes
-    ----------
-    start : float
-        Singular values above this share of the norm come close to 1.
-    steps : int
-        Steps of the iteration.
-    dtype : float32 or float64
-        Precision of the iteration.
-    slack : float
-        Widens the brackets by this share of the squared norms, against rounding. A step magnifies errors by at
-        most 1.5 √3; they come to about 1e-5 after five steps in single, 1e-12 after nine in double precision.
+    A step magnifies errors by at most 1.5 √3; they come to about 1e-5 after five steps in single, 1e-12 after nine
+    in double precision.
     """
 
-    start: float
-    steps: int
-    dtype: npt.DTypeLike
-    slack: float
+    start: float  # singular values above this share of the norm come close to 1
+    steps: int  # of the iteration
+    dtype: npt.DTypeLike  # its precision, float32 or float64
+    slack: float  # widens the brackets by this share of the squared norms, against rounding
 
     @cached_property
     def scalings(self) -> list[float]:

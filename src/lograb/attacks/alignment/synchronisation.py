@@ -74,25 +74,14 @@ class SynchronisationSettings(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class PatchGraph:
-    """Patches and the relative maps between them.
+    """Patches and the relative maps between them."""
 
-    Attributes
-    ----------
-    first, second : int64 arrays, shape (n_pairs,)
-    maps : float array, shape (n_pairs, k, k)
-        See `relative_maps`.
-    weights : float array, shape (n_pairs,), positive
-    ranks : int64 array, shape (n_patches,)
-        Coordinates each patch really has; the maps are zero beyond them, and they are left out.
-    component : int64 array, shape (n_patches,)
-    """
-
-    first: Ints
-    second: Ints
-    maps: Floats
-    weights: Floats
-    ranks: Ints
-    component: Ints
+    first: Ints  # (n_pairs,)
+    second: Ints  # (n_pairs,)
+    maps: Floats  # (n_pairs, k, k), see `relative_maps`
+    weights: Floats  # (n_pairs,), positive
+    ranks: Ints  # (n_patches,), coordinates each patch really has; maps are zero beyond, and those are left out
+    component: Ints  # (n_patches,)
 
 
 def synchronise_patches(
