@@ -81,8 +81,8 @@ def possible_degrees(first: Floats, centre: int | None = None) -> list[Ints]:
 def eliminate(vectors: Floats, values: Floats, next_value: float, centre: int | None = None) -> Elimination:
     """Prove as many edges and non-edges of a truncated noiseless patch as the rules above can.
 
-    Vectors have shape (q, k) with k < q; `next_value` is λ_{k+1}; `centre` the position of a node that the protocol
-    says is joined to all others (1-hop patches).
+    Vectors have shape (q, k) with k < q; `next_value` is λ_{k+1}; `centre` the position of a node that the
+    protocol says is joined to all others (1-hop patches).
     """
     spectrum = np.append(values, next_value)
     connected = len(values) > 0 and spectrum[1] > SLACK

@@ -56,8 +56,8 @@ def truncated_inverse(vectors: Floats, values: Floats, truth: Bools) -> Bools:
 def recoverable_rank(truth: Bools, epsilon: float, recover: Recover = truncated_inverse) -> int | None:
     """Find the empirical k*(ε): the least k at which `recover` errs by at most ε (Definition 2).
 
-    The error need not fall with k; this is the first k that suffices. None where no k does. By default `recover` is
-    the truncated inverse with the best threshold.
+    The error need not fall with k; this is the first k that suffices. None where no k does. By default `recover`
+    is the truncated inverse with the best threshold.
     """
     if epsilon < 0:
         raise LograbError(f"epsilon must not be negative, got {epsilon}")
@@ -80,7 +80,7 @@ def union_error_bound(patch_mistakes: Ints, n_unseen: int, n_edges: int) -> floa
 
     Each wrong pair of the union, or each missing one, is wrong in some patch or lies in none:
     |Ê Δ E| <= Σ_v mistakes_v + unseen. With exact patches equality holds: no alignment enters.
-    (A pair claimed by any patch is claimed; hence a true edge is missing only if every patch misses it.) The unseen
-    are the true edges that no patch contains, `n_edges` counts all true edges.
+    (A pair claimed by any patch is claimed; hence a true edge is missing only if every patch misses it.) The
+    unseen are the true edges that no patch contains, `n_edges` counts all true edges.
     """
     return error_from_counts(int(np.sum(patch_mistakes)) + n_unseen, n_edges)

@@ -60,8 +60,8 @@ def accumulated_rotation_error(steps: Floats | list[float], k: int) -> float:
 def accumulation_bound(depth: int, align: float, local: float = 0.0, embedding_norm: float = 1.0) -> float:
     """Bound the embedding error at a depth (accumulation lemma): ‖P‖ depth ε_align + ε_local.
 
-    ε_align bounds the *rotation* error of each stitch (see `rotation_bound`), ε_local is ‖E_u‖_F of the patch's own
-    embedding, and ‖P‖ its spectral norm, 1 for orthonormal columns.
+    ε_align bounds the *rotation* error of each stitch (see `rotation_bound`), ε_local is ‖E_u‖_F of the patch's
+    own embedding, and ‖P‖ its spectral norm, 1 for orthonormal columns.
     """
     if depth < 0:
         raise LograbError(f"a depth must not be negative, got {depth}")

@@ -75,7 +75,7 @@ def locate_shared(ptr: Ints, nodes: Ints, n_nodes: int, first: Ints, second: Int
 
 
 def padded_coordinates(seen: Observations, vectors: Floats, dim: int) -> Floats:
-    """Lay vectors, flat like ``Observations.vectors``, out as rows (n_entries, dim), zero beyond a patch's rank."""
+    """Lay vectors, flat like ``Observations.vectors``, out as rows (n_entries, dim), zero beyond their rank."""
     ranks = np.repeat(seen.ranks, seen.sizes)
     row, column = owners(pointer(ranks)), ranges(np.zeros_like(ranks), ranks)
     out = np.zeros((len(ranks), dim))

@@ -94,21 +94,14 @@ def synchronise_patches(
 ) -> tuple[Floats, PatchGraph, Overlaps, dict[str, Any]]:
     """Turn the coordinates of all patches of a component into one frame (Stages 1 and 2 of App. A.2).
 
-    Parameters
-    ----------
-    coordinates : float array, shape (n_entries, k)
-        Zero beyond the rank of a patch.
-    ranks : int64 array, shape (n_patches,)
-    centred : bool
-        Align overlaps about their means.
+    Coordinates have shape (n_entries, k), zero beyond the rank of a patch. Overlaps are aligned about their means
+    if `centred`.
 
     Returns
     -------
-    rows : float array, shape (n_entries, k)
-        Turned coordinates.
+    rows : float array, shape (n_entries, k), turned coordinates
     graph : PatchGraph
-    overlaps : Overlaps
-        Of the pairs that were aligned.
+    overlaps : Overlaps, of the pairs that were aligned
     diagnostics : dict
     """
     dim = coordinates.shape[1]

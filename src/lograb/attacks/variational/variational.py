@@ -123,13 +123,9 @@ def canonical_order(rows: Floats, blocks: Ints) -> Ints:
 
 
 def state_problem(rows: Floats, blocks: Ints, sigma: float | None, settings: VariationalSettings) -> Problem:
-    """Fix everything that the paper leaves open, from the settings and the data.
+    """Fix everything that the paper leaves open, from the settings and the data (b, n, k).
 
-    Parameters
-    ----------
-    rows : float array, shape (b, n, k)
-    sigma : float or None
-        The noise as announced; None to estimate it.
+    Sigma is the noise as announced; None to estimate it.
     """
     _, n, _ = rows.shape
     gamma = np.full(len(rows), settings.gamma)
@@ -145,11 +141,6 @@ def state_problem(rows: Floats, blocks: Ints, sigma: float | None, settings: Var
 
 
 def estimate_noise(rows: Floats) -> Floats:
-    """Estimate σ from the departure from orthonormality: the columns' mean square is (1 + n σ²) / n.
-
-    Parameters
-    ----------
-    rows : float array, shape (b, n, k)
-    """
+    """Estimate σ from the departure from orthonormality: the columns' mean square is (1 + n σ²) / n."""
     _, n, k = rows.shape
     return np.asarray(np.sqrt(np.maximum((rows**2).sum(axis=(1, 2)) / k - 1, 0) / n))
