@@ -43,8 +43,8 @@ def pull_back(candidates: Candidates, slope: Floats) -> Floats:
     """Carry the derivative of a cost from the embedding (s, n, k) to the weights (s, n, n).
 
     First-order perturbation theory: dV_j = Σ_l V_l (V_lᵀ dS V_j) / (λ_j - λ_l) over l ≠ j. Near repeated
-    eigenvalues the quotient 1 / x becomes x / (x² + η²), because there the derivative does not exist. W_ij and W_ji
-    are one variable, and the diagonal is zero.
+    eigenvalues the quotient 1 / x becomes x / (x² + η²), because there the derivative does not exist. W_ij and
+    W_ji are one variable, and the diagonal is zero.
     """
     k = slope.shape[2]
     vectors, values = candidates.vectors, candidates.values
