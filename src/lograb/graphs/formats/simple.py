@@ -54,16 +54,13 @@ def apply_rules(raw: RawGraph, name: str, origin: Origin) -> Graph:
     """Build the graph, with a notice and a count for everything that was changed."""
     if raw.n_nodes == 0:
         raise LograbError(f"graph '{name}' needs at least one node, got no edges and no nodes")
+    notices = raw.notices
+    if raw.attributes:
+        notices += (f"node attributes not used as features: {shorten(raw.attributes)} (patches_by or --patches-by "
+                    "cuts by one of them)",)  # fmt: skip
     return Graph.from_edges(name, raw.n_nodes, raw.pairs, features=raw.features, labels=raw.labels,
                             node_names=raw.node_names, attributes=raw.attributes, origin=origin,
-                            notices=raw.notices + _attribute_notices(raw) + _edge_notices(raw))
-
-
-def _attribute_notices(raw: RawGraph) -> tuple[str, ...]:
-    if not raw.attributes:
-        return ()
-    return (f"node attributes not used as features: {shorten(raw.attributes)} (patches_by or --patches-by cuts by "
-            "one of them)",)
+                            notices=notices + _edge_notices(raw))
 
 
 def collect_attributes(nodes: Mapping[str, Mapping[int, str]], n_nodes: int) -> dict[str, tuple[str | None, ...]]:
@@ -110,23 +107,15 @@ def count_of(number: int, singular: str, plural: str = "") -> str:
 
 
 def index_names(names: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] | None]:
-    """Number the distinct names by the rule above.
-
-    Returns
-    -------
-    index : dict
-        Name to node id.
-    node_names : tuple of str, or None
-        The names in the order of the ids; None when they are just the ids.
-    """
+    """Number the distinct names by the rule above: name to id, and the names by id, None if they are the ids."""
     ordered = sort_names(names)
     index = {name: i for i, name in enumerate(ordered)}
     plain = ordered[:1] == ["0"] and ordered == list(map(str, range(len(ordered))))
     return index, None if plain else tuple(ordered)
 
 
-def matrix_pairs(matrix: Matrix) -> tuple[Ints, bool]:
-    """Return the places (m, 2) of a square matrix' non-zero entries, and whether any is not 1."""
+def read_matrix(matrix: Matrix) -> RawGraph:
+    """Read an adjacency matrix: dense or sparse, weighted or not, symmetric or not."""
     rows, cols = matrix.shape if len(matrix.shape) == 2 else (0, 1)
     if rows != cols:
         raise LograbError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
@@ -141,14 +130,9 @@ def matrix_pairs(matrix: Matrix) -> tuple[Ints, bool]:
                           "put 0 where there is no edge")
     filled = entries.data != 0
     pairs = np.stack([entries.row[filled], entries.col[filled]], axis=1).astype(np.int64)
-    return pairs, bool((entries.data[filled] != 1).any())
-
-
-def read_matrix(matrix: Matrix) -> RawGraph:
-    """Read an adjacency matrix: dense or sparse, weighted or not, symmetric or not."""
-    pairs, weighted = matrix_pairs(matrix)
+    weighted = (entries.data[filled] != 1).any()
     notices = ("weights dropped: every non-zero entry is an edge",) if weighted else ()
-    return RawGraph(int(matrix.shape[0]), pairs, "both", notices=notices)
+    return RawGraph(int(rows), pairs, "both", notices=notices)
 
 
 def check_claimed_size(n_nodes: int, n_entries: int) -> None:
