@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lograb.conventions import LOOSE, Block, check
 from lograb.conversions import convert
 from lograb.errors import LograbError, warn
-from lograb.names import shorten, sort_names
+from lograb.names import index_names, shorten
 from lograb.ragged import Ints, pointer
 
 Floats = npt.NDArray[np.float64]
@@ -137,13 +137,11 @@ def _number(
             raise LograbError(f"the members of a patch must be distinct, and {label} lists {twice!r} twice")
     kinds = {type(node) for item in lists for node in item}
     if all(issubclass(kind, str) for kind in kinds):
-        ordered = sort_names(node for item in lists for node in item)
-        index = {name: i for i, name in enumerate(ordered)}
-        plain = ordered == list(map(str, range(len(ordered))))
-        if n_nodes is not None and (not plain or n_nodes < len(ordered)):
+        index, names = index_names(node for item in lists for node in item)
+        if n_nodes is not None and (names is not None or n_nodes < len(index)):
             raise LograbError("n_nodes is for members that are numbers: leave it out")
         numbers = [np.array([index[node] for node in item], dtype=np.int64) for item in lists]
-        return numbers, None if plain else tuple(ordered), n_nodes or len(ordered)
+        return numbers, names, n_nodes or len(index)
     if any(issubclass(kind, bool) or not issubclass(kind, int | np.integer) for kind in kinds):
         found = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise LograbError(f"members must be all whole numbers or all text, got {found}")

@@ -4,7 +4,6 @@ The files in the order of the work of one step: `ascent` draws candidate graphs,
 `likelihood` compares them with what was observed by means of `sinkhorn`; `variational` is the attack.
 """
 
-from lograb.attacks.variational.settings import VariationalSettings
-from lograb.attacks.variational.variational import Variational, variational
+from lograb.attacks.variational.variational import Variational
 
-__all__ = ["Variational", "VariationalSettings", "variational"]
+__all__ = ["Variational"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lograb.theory.heat import normalized_laplacian
 from lograb.types import Floats
 
 # Differences of eigenvalues below this do not blow a derivative up any further.
@@ -29,14 +30,9 @@ class Candidates:
 
 def decompose(weights: Floats) -> Candidates:
     """Find the spectra of candidate graphs, weights of shape (s, n, n)."""
-    degrees = weights.sum(axis=2)
-    alone = degrees <= 0
-    scale = 1.0 / np.sqrt(np.where(alone, 1.0, degrees))
-    similarity = scale[:, :, None] * weights * scale[:, None, :]
-    n = weights.shape[1]
-    similarity[:, np.arange(n), np.arange(n)] += alone
+    similarity = np.eye(weights.shape[1]) - normalized_laplacian(weights)
     values, vectors = np.linalg.eigh(similarity)
-    return Candidates(similarity, degrees, values[:, ::-1], vectors[:, :, ::-1])
+    return Candidates(similarity, weights.sum(axis=2), values[:, ::-1], vectors[:, :, ::-1])
 
 
 def pull_back(candidates: Candidates, slope: Floats) -> Floats:

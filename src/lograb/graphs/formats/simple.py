@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +22,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.names import shorten, sort_names
+from lograb.names import shorten
+from lograb.pairs import distinct, edge_keys
 from lograb.spec import Origin
 from lograb.types import Graph, Ints, Matrix
 
@@ -72,9 +73,9 @@ def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
     pairs, n = raw.pairs, raw.n_nodes
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    arcs = _distinct(pairs[:, 0] * n + pairs[:, 1])
+    arcs = distinct(edge_keys(pairs, n))
     low, high = np.minimum(arcs // n, arcs % n), np.maximum(arcs // n, arcs % n)
-    n_edges = len(_distinct(low * n + high))
+    n_edges = len(distinct(low * n + high))
     both = len(arcs) - n_edges
     repeats = len(pairs) - len(arcs)
     notices = []
@@ -95,23 +96,9 @@ def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _distinct(keys: Ints) -> Ints:
-    """Sorted distinct keys (all at least 0); several times faster than numpy.unique on long arrays."""
-    keys = np.sort(keys)
-    return keys[np.diff(keys, prepend=-1) > 0]
-
-
 def count_of(number: int, singular: str, plural: str = "") -> str:
     """Put a number and its noun into words."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
-
-
-def index_names(names: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] | None]:
-    """Number the distinct names by the rule above: name to id, and the names by id, None if they are the ids."""
-    ordered = sort_names(names)
-    index = {name: i for i, name in enumerate(ordered)}
-    plain = ordered[:1] == ["0"] and ordered == list(map(str, range(len(ordered))))
-    return index, None if plain else tuple(ordered)
 
 
 def read_matrix(matrix: Matrix) -> RawGraph:
