@@ -217,15 +217,10 @@ def _centres(
     """Look centres up, by id or by name; each must be a member of its patch."""
     if all(centre is None for centre in centres):
         return None
-    index: Mapping[Any, int] = {name: i for i, name in enumerate(node_names or ())}
     found = []
     for centre, ids, label in zip(centres, numbers, labels):
-        at = index.get(str(centre), -1) if index else int(centre) if _is_id(centre) else -1
-        if at not in ids:
+        members = {str(i) if node_names is None else node_names[i]: i for i in ids.tolist()}
+        if str(centre) not in members:
             raise LograbError(f"the centre of {label} must be one of its members, got {centre!r}")
-        found.append(at)
+        found.append(members[str(centre)])
     return np.array(found, dtype=np.int64)
-
-
-def _is_id(centre: object) -> bool:
-    return isinstance(centre, int | np.integer) or (isinstance(centre, str) and centre.isdecimal())

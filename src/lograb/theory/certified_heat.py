@@ -68,17 +68,9 @@ def certified_threshold(size: int, max_degree: int | None = None) -> HeatThresho
 
 
 def certified_edges(vectors: Floats, values: Floats) -> Bools:
-    """Read all edges of complete, noiseless patches off their heat kernels.
+    """Read all edges of complete, noiseless patches off their heat kernels, exact by the argument above.
 
-    Parameters
-    ----------
-    vectors : float array, shape (..., q, q), orthonormal
-    values : float array, shape (..., q)
-
-    Returns
-    -------
-    bool array, shape (..., q, q)
-        Symmetric adjacency matrices, exact by the argument above.
+    From vectors (..., q, q) and values (..., q) to adjacency matrices (..., q, q).
     """
     q = vectors.shape[-1]
     if vectors.shape[-2] != q:

@@ -21,15 +21,9 @@ the observed kernel itself. Positive margins mean exact recovery at that time wi
 
 
 def scan_heat(stack: Stack, adjacency: Bools, spectra: tuple[Floats, Floats], times: Floats) -> HeatScan:
-    """Try several times on every patch of a stack.
+    """Try several times (b, n) on every patch of a stack.
 
-    Parameters
-    ----------
-    stack : Stack
-    adjacency : bool array, shape (b, q, q)
-        The truth.
-    spectra : (values (b, q), vectors (b, q, q)) of the true Laplacians
-    times : float array, shape (b, n)
+    The truth comes as adjacency matrices (b, q, q) and the spectra of their Laplacians, values before vectors.
     """
     values, vectors = spectra
     outside = np.sqrt(np.clip(1.0 - (stack.vectors**2).sum(axis=2), 0.0, None))

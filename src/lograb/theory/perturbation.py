@@ -54,16 +54,7 @@ def perturbation_bound(k: int, perturbation: float, gap: float) -> float:
 def swapped_eigenvectors(excess: float = 0.01) -> tuple[Floats, Floats]:
     """Build a patch and a perturbation that refute Theorem 1 as printed.
 
-    Parameters
-    ----------
-    excess : float, above 0
-        By how much ‖E‖ exceeds half of the gap, relatively.
-
-    Returns
-    -------
-    laplacian : float array, shape (2, 2)
-        Normalized Laplacian of two joined nodes: eigenvalues 0 and 2.
-    perturbation : float array, shape (2, 2)
-        Symmetric, of spectral norm 1 + excess; with k = 1 it turns the bottom eigenvector by 90°.
+    The normalized Laplacian of two joined nodes has eigenvalues 0 and 2. The perturbation has the spectral norm
+    1 + excess, relatively so much above half of the gap, and turns the bottom eigenvector (k = 1) by 90°.
     """
     return np.array([[1.0, -1.0], [-1.0, 1.0]]), (1.0 + excess) * np.array([[0.0, 1.0], [1.0, 0.0]])

@@ -11,19 +11,10 @@ from lograb.types import Ints, Observations
 
 
 def choose_pairs(seen: Observations, at_least: int, max_partners: int | None) -> tuple[Ints, Ints, Ints]:
-    """List pairs of patches that share `at_least` nodes, with their overlap sizes.
+    """List pairs of patches that share `at_least` nodes, in lexicographic order, with their overlap sizes.
 
-    Parameters
-    ----------
-    max_partners : int or None
-        Keep for each patch its largest overlaps only (a pair stays if either patch keeps it), and a
-        spanning forest of largest overlaps, so that the cap never tears a component apart. With 0
-        the forest alone is left.
-
-    Returns
-    -------
-    first, second : int64 arrays, first < second, in lexicographic order
-    overlap : int64 array
+    Unless `max_partners` is None, only so many largest overlaps of each patch are kept (a pair stays if either
+    patch keeps it), and a spanning forest of largest overlaps, so that the cap never tears a component apart.
     """
     first, second, overlap = count_overlaps(seen, at_least)
     if max_partners is not None:

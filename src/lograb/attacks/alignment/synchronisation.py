@@ -51,10 +51,8 @@ class SynchronisationSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    min_overlap: int = Field(default=2, ge=1)
-    """Shared nodes that a pair of patches needs to be aligned."""
-    max_partners: int | None = Field(default=20, ge=1)
-    """Largest overlaps each patch keeps, beside a spanning forest; None for all."""
+    min_overlap: int = Field(default=2, ge=1)  # shared nodes that a pair of patches needs to be aligned
+    max_partners: int | None = Field(default=20, ge=1)  # largest overlaps kept beside a spanning forest; None: all
     completion: CompletionName = "determined"
     """What to do where an overlap has fewer than k independent rows: leave the rest out, or complete it
     arbitrarily (``full``, as printed; the answer then changes with the published signs)."""
@@ -62,14 +60,10 @@ class SynchronisationSettings(BaseModel):
     """Weight of a pair: the size of its overlap, the inverse of its relative residual, or 1."""
     rounding: RoundingName = "qr"
     """How a block of eigenvectors becomes a rotation: the paper's QR, or the nearest rotation (polar)."""
-    tolerance: float = Field(default=1e-8, gt=0, lt=1)
-    """Relative accuracy of the Lanczos iteration."""
-    dense_below: int = Field(default=600, ge=0)
-    """Components with at most this many coordinates are solved by a dense method."""
-    neighbours: int = Field(default=10, ge=1)
-    """Claims per node in the nearest-neighbour graph."""
-    metric: MetricName = "cosine"
-    """How nodes are compared: by cosine, or by distance."""
+    tolerance: float = Field(default=1e-8, gt=0, lt=1)  # relative accuracy of the Lanczos iteration
+    dense_below: int = Field(default=600, ge=0)  # components of so few coordinates are solved by a dense method
+    neighbours: int = Field(default=10, ge=1)  # claims per node in the nearest-neighbour graph
+    metric: MetricName = "cosine"  # how nodes are compared: by cosine, or by distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,12 +184,8 @@ def _components(graph: PatchGraph, rng: np.random.Generator) -> Iterator[tuple[I
 def _block_matrix(graph: PatchGraph, patches: Ints, pairs: Ints) -> tuple[Matrix, Ints]:
     """Build D^(-1/2) M D^(-1/2) of one component, M with blocks weight * Q, D the sums of weights.
 
-    Returns
-    -------
-    matrix : sparse array, symmetric
-        Without the coordinates that patches lack, unless most have all of them.
-    offsets : int64 array, shape (n, k)
-        The row of each patch's coordinate, -1 where there is none.
+    It is without the coordinates that patches lack, unless most have all of them. Offsets (n, k) give the row of
+    each patch's coordinate, -1 where there is none.
     """
     k, m = graph.maps.shape[2], len(patches)
     # patches increase, so positions can be searched
