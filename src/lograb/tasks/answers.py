@@ -24,7 +24,7 @@ import numpy as np
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.limits import REMEDY, max_bytes
-from lograb.tasks.answer_arrays import build_answer, read_arrays
+from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.types import Reconstruction
 
 EXTRA: tuple[str, ...] = ("score", "claimed")
@@ -38,7 +38,7 @@ def read_answers(path: Path, instance: Instance, threshold: float | None = None)
     With a threshold the claimed edges are the pairs whose score reaches it, whatever the file says.
     """
     if path.suffix.lower() == ".npz":
-        arrays = read_arrays(path)
+        arrays = read_answer_arrays(path)
         answers = [build_answer(f"the answer '{path}'", arrays, number, graph.n_nodes, graph.node_names)
                    for number, graph in enumerate(instance)]  # fmt: skip
     else:
