@@ -111,6 +111,8 @@ def _infer(
     rows = np.stack([seen.block(int(i)) for i in which])
     order = canonical_order(rows, blocks)
     rows = np.take_along_axis(rows, order[:, :, None], axis=1)
+    # The ascent enlarges differences in the last bit: columns start with the sign that their largest entry gives.
+    rows = rows * np.sign(np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1) + 1e-300)
     members = np.take_along_axis(members_of(seen, which, q), order, axis=1)
     problem = state_problem(rows, blocks, seen.protocol.sigma, settings)
     start = np.full((len(which), problem.n_pairs), logit(problem.prior))
