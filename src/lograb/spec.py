@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -11,6 +11,7 @@ from lograb.errors import LograbError, unknown_name
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
 Defences = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=32)]
+Kind = TypeVar("Kind", bound=BaseModel)
 
 
 class Origin(BaseModel):
@@ -29,10 +30,20 @@ class Origin(BaseModel):
     url: str = ""
 
 
-class Protocol(BaseModel):
-    """What everybody, the eavesdropper included, knows about how the patches were shared."""
-
+class _Choices(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, **parameters: Any) -> Self:
+        """Validate parameters; an error names the parameter, the rule and the value received."""
+        for name in parameters:
+            if name not in cls.model_fields:
+                raise unknown_name("parameter", name, cls.model_fields)
+        return checked(cls, parameters)
+
+
+class Protocol(_Choices):
+    """What everybody, the eavesdropper included, knows about how the patches were shared."""
 
     strategy: StrategyName = "d-hop"
     d: int = Field(1, ge=0, le=64)
@@ -45,16 +56,8 @@ class Protocol(BaseModel):
     releases: int = Field(1, ge=1, le=1_000_000)
     """How many releases with fresh noise the observations are the mean of."""
 
-    @classmethod
-    def of(cls, **parameters: Any) -> Protocol:
-        """Validate parameters; an error names the parameter, the rule and the value received."""
-        try:
-            return cls(**parameters)
-        except ValidationError as error:
-            raise LograbError(first_problem(error)) from None
 
-
-class InstanceSpec(BaseModel):
+class InstanceSpec(_Choices):
     """Every choice behind a benchmark instance, the seed included (§4.2 and Algorithm 1).
 
     Attributes
@@ -72,8 +75,6 @@ class InstanceSpec(BaseModel):
     defences : what is done to the graph and to what is shared, each as NAME:key=value,...
     releases : how many releases with fresh noise the eavesdropper averages.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     strategy: StrategyName = "d-hop"
     d: int = Field(1, ge=0, le=64)
@@ -100,19 +101,15 @@ class InstanceSpec(BaseModel):
     def protocol(self) -> Protocol:
         """The public part: what an eavesdropper knows of these choices."""
         sigma = None if self.sigma is None else self.sigma / self.releases**0.5
-        return Protocol(strategy=self.strategy, d=self.d, k=self.k, gauge=self.gauge, sigma=sigma,
-                        defences=self.defences, releases=self.releases)  # fmt: skip
+        return Protocol(**self.model_dump(include=set(Protocol.model_fields)) | {"sigma": sigma})
 
-    @classmethod
-    def of(cls, **parameters: Any) -> InstanceSpec:
-        """Validate parameters; an error names the parameter, the rule and the value received."""
-        for name in parameters:
-            if name not in cls.model_fields:
-                raise unknown_name("parameter", name, cls.model_fields)
-        try:
-            return cls(**parameters)
-        except ValidationError as error:
-            raise LograbError(first_problem(error)) from None
+
+def checked(kind: type[Kind], parameters: dict[str, Any], who: str = "") -> Kind:
+    """Build settings; what is wrong with the first parameter that is becomes one line, after `who`."""
+    try:
+        return kind(**parameters)
+    except ValidationError as error:
+        raise LograbError(who + first_problem(error)) from None
 
 
 def first_problem(error: ValidationError) -> str:

@@ -3,16 +3,16 @@
 import json
 
 import pytest
-
 from tests.cli.command import lograb
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("defend")
-    lograb("generate", "karate", "--strategy", "cluster", "--clusters", "3", "-k", "8", "-o", place / "plain.lograb")
-    lograb("defend", place / "plain.lograb", "--method", "truncate:k=4", "--method", "subspace:sigma=0.5", "--releases",
-           "4", "-o", place / "defended.lograb")  # fmt: skip
+    plain, defended = place / "plain.lograb", place / "defended.lograb"
+    lograb("generate", "karate", "--strategy", "cluster", "--clusters", "3", "-k", "8", "-o", plain)
+    lograb("defend", plain, "--method", "truncate:k=4", "--method", "subspace:sigma=0.5", "--releases", "4",
+           "-o", defended)  # fmt: skip
     return place
 
 

@@ -19,31 +19,31 @@ from lograb.tasks.utility import utility
 
 
 def defend_instance(
-    path: Path, methods: list[str], output: Path, *, seed: int | None, releases: int, truth: bool, json: bool
+    file: Path, method: list[str], output: Path, *, seed: int | None, releases: int, no_truth: bool, json: bool
 ) -> None:
     """Write an instance with defences applied, and describe it."""
     check_instance_name(output)
-    chosen = as_defences(methods)
-    if output.exists() and output.resolve() == path.resolve():
+    chosen = as_defences(method)
+    if output.exists() and output.resolve() == file.resolve():
         raise LograbError(f"the output '{output}' is the instance itself: choose another name")
     with waiting("defending"):
-        defended = defend(pipeline.load(path), chosen, seed=seed, releases=releases)
-        sha256 = defended.save(output, truth=truth)
+        defended = defend(pipeline.load(file), chosen, seed=seed, releases=releases)
+        sha256 = defended.save(output, truth=not no_truth)
         written(output)
     show_summary(defended.summary() | {"sha256": sha256}, output, json)
     if not json:
         notice(f"what does it guarantee? lograb ledger {output}")
 
 
-def show_ledger(paths: list[Path], delta: float, json: bool) -> None:
+def show_ledger(files: list[Path], delta: float, json: bool) -> None:
     """Print what was released, and what it adds up to."""
     with waiting("composing"):
-        found = ledger(*map(pipeline.load, paths), delta=delta)
+        found = ledger(*map(pipeline.load, files), delta=delta)
     if json:
         print_json(found)
         return
     parts = found.get("parts", [found])
-    for path, part in zip(paths, parts):
+    for path, part in zip(files, parts):
         _show_part(path, part)
     if "total" in found:
         whole = found["total"]
@@ -81,11 +81,11 @@ def _span(values: list[float] | None) -> str:
     return f"{values[0]:.3g}" if values[0] == values[1] else f"{values[0]:.3g} .. {values[1]:.3g}"
 
 
-def show_bound(path: Path, output: Path | None, *, effort: float, seed: int, json: bool) -> None:
+def show_bound(file: Path, output: Path | None, *, effort: float, seed: int, json: bool) -> None:
     """Print what nobody can exceed."""
     if output is not None and output.suffix != ".csv":
         raise LograbError(f"the edges are written as a table .csv, got '{output}'")
-    instance = pipeline.load(path)
+    instance = pipeline.load(file)
     with waiting("edges in patches") as report:
         told, bounds = bound(instance, effort=effort, seed=seed, progress=report)
     if output is not None:
@@ -104,10 +104,10 @@ def show_bound(path: Path, output: Path | None, *, effort: float, seed: int, jso
     print_table("largest true-positive rate of any test of an edge, over edges", names, rows, names)
 
 
-def show_utility(path: Path, *, seed: int, repeats: int, json: bool) -> None:
+def show_utility(file: Path, *, seed: int, repeats: int, json: bool) -> None:
     """Print what the shared embeddings are still good for."""
     with waiting("training") as report:
-        told = utility(pipeline.load(path), seed=seed, repeats=repeats, progress=report)
+        told = utility(pipeline.load(file), seed=seed, repeats=repeats, progress=report)
     if json:
         print_json(told)
         return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -26,22 +27,15 @@ SeedNodes = Annotated[int | None, typer.Option(help="Number of random patches [h
 PatchFile = Annotated[Path | None, typer.Option("--patches", help="Your patches: table node,group; lists; JSON.")]
 PatchesBy = Annotated[str | None, typer.Option(help="A node attribute to cut by, such as department.")]
 Withheld = Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")]
-Defence = Annotated[list[str] | None, typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A defence; repeatable.")]
+Defence = Annotated[list[str] | None, typer.Option("--defence", metavar="NAME[:KEY=VALUE,...]",
+                                                   help="A defence; repeatable.")]  # fmt: skip
 Releases = Annotated[int, typer.Option(min=1, help="Releases with fresh noise, which the attacker averages.")]
 Header = Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")]
 Which = Annotated[int | None, typer.Option("--graph", help="Which graph of a dataset that holds many [all].")]
-MAKING = ("strategy", "d", "p", "k", "sigma", "gauge", "seed", "clusters", "seed_nodes", "patches",
-          "patches_by", "releases", "header", "graph")  # fmt: skip
 
 
-def parameters(context: typer.Context) -> dict[str, Any]:
-    """Collect the options above, as keywords of `lograb.generate`."""
-    rest = {"eigenvalues": not context.params["no_eigenvalues"], "defences": context.params["defence"] or ()}
-    return {name: context.params[name] for name in MAKING} | rest
-
-
-def given(context: typer.Context) -> list[str]:
-    """List those of the options above that the user wrote."""
-    sources = {name: context.get_parameter_source(name) for name in (*MAKING, "no_eigenvalues", "defence")}
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """List those of the options with these names that the user wrote, as they are written."""
+    sources = {name: context.get_parameter_source(name) for name in names}
     wrote = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     return [option.opts[0] for option in context.command.params if option.name in wrote]
