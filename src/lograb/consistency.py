@@ -49,7 +49,7 @@ def _check_manifest(instance: Instance) -> None:
         cut, shown = spec.strategy, n_observed(seen.n_nodes, spec.p)
         counts = {"d-hop": shown, "global": 1, "random": spec.seed_nodes or max(1, round(shown / 2))}
         said |= {
-            "next eigenvalues": (spec.eigenvalues, seen.next_values is not None),
+            "next_values": (spec.eigenvalues, seen.next_values is not None),
             "sigma": (spec.sigma is not None, True),
             "centres": (cut in ("d-hop", "random"), seen.centres is not None),
             "cores": (cut == "cluster" and instance.has_truth, schema.CORE in instance.tables),
@@ -57,7 +57,7 @@ def _check_manifest(instance: Instance) -> None:
         }
     for what, (told, found) in said.items():
         if told != found:
-            raise ArchiveError(MANIFEST, f"contradicts the parts about {what}: {told} follows from it, not {found}")
+            raise ArchiveError(MANIFEST, f"contradicts the parts about {what}: {told} by it, {found} by them")
 
 
 def _check_edges(instance: Instance, seen: Observations) -> None:

@@ -133,7 +133,8 @@ class Instance:
     @cached_property
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
-        columns = {n: self._whole(n) for n in self.tables if schema.part(n) in ("observations", "nodes", "patches")}
+        parts = ("observations", "nodes", "patches")
+        columns = {n: self._whole(n) for n in self.tables if schema.part(n) in parts}
         return read_shown(self.manifest, self.n_nodes, columns)
 
     def observe(self, *, features: bool = False) -> Observations:

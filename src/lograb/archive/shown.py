@@ -33,9 +33,8 @@ def read_shown(manifest: Manifest, n_nodes: int, columns: dict[str, Any]) -> Obs
     try:
         seen = Observations(manifest.spec.protocol, n_nodes, columns[schema.MEMBERS], columns[schema.PTR], ranks,
                             columns[schema.VECTORS], columns.get(schema.VALUES), columns.get(schema.NEXT_VALUES),
-                            columns.get(schema.CENTRES),
-                            node_names=read_names(columns, schema.NAME_PTR, schema.NAMES),
-                            patch_names=read_names(columns, schema.PATCH_NAME_PTR, schema.PATCH_NAMES))  # fmt: skip
+                            columns.get(schema.CENTRES), None, read_names(columns, schema.NAME_PTR, schema.NAMES),
+                            read_names(columns, schema.PATCH_NAME_PTR, schema.PATCH_NAMES))  # fmt: skip
     except ArchiveError:
         raise
     except LograbError as error:
