@@ -285,6 +285,21 @@ def test_coco_labels_close_the_gaps() -> None:
         lrgb._labels("coco-sp", [0, 12])
 
 
+@pytest.mark.parametrize(("name", "suffix"), [("pascalvoc-sp", "pickle"), ("pcqm-contact", "pt")])
+def test_tensors_that_repeat_one_number_are_refused(own_mirror: Path, name: str, suffix: str) -> None:
+    torch = pytest.importorskip("torch")
+    (own_mirror / f"lrgb/{name}/raw").mkdir(parents=True)
+    item = (torch.ones(3, 2), torch.ones(1), torch.zeros(1, dtype=torch.int64).expand(2, 2**40), torch.ones(3))
+    for split in ("train", "val", "test"):
+        with (own_mirror / f"lrgb/{name}/raw/{split}.{suffix}").open("wb") as file:
+            if suffix == "pickle":
+                pickle.dump([item], file)
+            else:
+                torch.save([(*item, torch.ones(1))], file)
+    with pytest.raises(LograbError, match="claims 17592186044416 bytes"):
+        next(iter(load_graphs(name)))
+
+
 def test_pcqm_contact_in_lrgbs_format(own_mirror: Path) -> None:
     torch = pytest.importorskip("torch")
     (own_mirror / "lrgb/pcqm-contact/raw").mkdir(parents=True)
