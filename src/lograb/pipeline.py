@@ -20,7 +20,7 @@ import numpy as np
 from lograb import archive
 from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
-from lograb.attacks import ATTACKS, as_attack, label_of
+from lograb.attacks import ATTACKS, label_of
 from lograb.consistency import check_graph
 from lograb.errors import LograbError, Notify, unknown_name, warn
 from lograb.fragment import fragment
@@ -33,6 +33,7 @@ from lograb.score import Score
 from lograb.spec import GaugeName, InstanceSpec, StrategyName
 from lograb.tasks import attack as attack
 from lograb.tasks import evaluate as evaluate
+from lograb.tasks.isolation import choose_attack
 from lograb.types import Graph, Patches
 
 INPUTS = ("graph", "patches", "patches_by", "header", "progress")
@@ -166,7 +167,7 @@ def compare(
     ----------
     subject : Instance, or a source with the parameters of `generate`
         From a source each seed makes an instance of its own; on an instance seeds vary the attacks' draws only.
-    attacks : list of names, attack objects and functions
+    attacks : list of names (``file.py:function`` too), attack objects and functions
         By default all that need no optional dependency and take graphs of any size.
     seeds : int
         How many; those of instances count up from the parameter ``seed``, those of attacks from 0.
@@ -244,13 +245,13 @@ def _choose(attacks: Sequence[Any] | None) -> dict[str, Any]:
     """Name the attacks of a comparison, each differently."""
     if attacks is None:
         usual = [name for name, kind in ATTACKS.items() if kind.extra is None and not kind.small_only]
-        return {name: as_attack(name) for name in usual}
+        return {name: choose_attack(name) for name in usual}
     if isinstance(attacks, str) or not isinstance(attacks, Iterable):
         raise LograbError("compare takes a list of attacks (names, attack objects, functions), got "
                           f"{attacks!r:.60}: write compare(instance, [{attacks!r:.60}])")  # fmt: skip
     chosen: dict[str, Any] = {}
     for item in attacks:
-        attacker = as_attack(item)
+        attacker = choose_attack(item)
         name = base = label_of(attacker)
         number = 2
         while name in chosen:
