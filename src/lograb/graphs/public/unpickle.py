@@ -82,6 +82,9 @@ def load_pickle(file: BinaryIO, extra: Names | None = None) -> Any:
 
 class _Reader(pickle._Unpickler):
     dispatch: ClassVar[dict[int, Any]]
+    stack: list[Any]
+    append: Callable[[Any], None]
+    read: Callable[[int], bytes]
 
     def __init__(self, file: BinaryIO, names: Names) -> None:
         super().__init__(file, encoding="latin1")
@@ -113,7 +116,7 @@ class _Reader(pickle._Unpickler):
 
 def _guarded(code: bytes, check: Callable[[_Reader], None]) -> None:
     """Let a check precede what the unpickler does for an operation."""
-    usual = pickle._Unpickler.dispatch[code[0]]
+    usual: Any = pickle._Unpickler.dispatch[code[0]]
 
     def operate(reader: _Reader) -> None:
         check(reader)
