@@ -26,7 +26,7 @@ from lograb.spec import Origin, Protocol
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static types
-MAX_CLASSES, MAX_ENTRY = 10**6, 1e6
+MAX_CLASSES, MAX_ENTRY = 10**6, 1e9
 """Far beyond any graph and any embedding; what is larger is nonsense, on which computations break down."""
 
 
@@ -268,7 +268,7 @@ class Observations:
             if array is not None and array.shape != (length,):
                 raise LograbError(f"observations need {length} {what}, got shape {array.shape}")
         if not all((np.abs(a) <= MAX_ENTRY).all() for a in (self.vectors, self.values) if a is not None):
-            raise LograbError("eigenvectors and eigenvalues must be finite, and at most a million in size; drop "
+            raise LograbError("eigenvectors and eigenvalues must be finite, and at most a billion in size; drop "
                               "the patches that are not")  # fmt: skip
         if self.next_values is not None and np.isinf(self.next_values).any():
             raise LograbError("the next eigenvalue of a patch must be finite, or NaN where there is none")

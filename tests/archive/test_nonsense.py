@@ -128,7 +128,7 @@ def test_verify_refuses_another_number_of_features(originals, tmp_path, count):
 
 
 CHOICES = {"i": [-1, 0, 1, 2, 3, 5, 33, 34, 255, 10**6, 2**62, -(2**63)], "u": [0, 1, 2, 255],
-           "f": [-1.0, 0.0, 1.0, 2.0, 1e-300, 1e6, 1e16, 1e154, 1e300, -1e300, np.nan, np.inf]}  # fmt: skip
+           "f": [-1.0, 0.0, 1.0, 2.0, 1e-300, 1e6, 1e9, 1e16, 1e154, 1e300, -1e300, np.nan, np.inf]}  # fmt: skip
 SPECS = {"sigma": [0.0, 5.0, 1e10, 1e300], "d": [0, 2, 64], "k": [1, 3, 10**6], "gauge": ["none", "rotation"],
          "strategy": ["d-hop", "cluster", "random", "custom", "global"], "eigenvalues": [False]}  # fmt: skip
 
