@@ -18,13 +18,7 @@ from lograb.types import Observations, Patches
 
 
 def check_graph(instance: Instance) -> None:
-    """Build all parts of a single graph and compare what can be compared.
-
-    Raises
-    ------
-    ArchiveError
-        Naming the part that does not hold.
-    """
+    """Build all parts of a single graph and compare what can be; an `ArchiveError` names what does not hold."""
     _check_manifest(instance)
     _ = instance.labels
     for column in (schema.CORE, schema.CO_OBSERVED):

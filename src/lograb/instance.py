@@ -21,6 +21,8 @@ from lograb.packed import packed
 from lograb.spec import InstanceSpec, Origin
 from lograb.types import Graph, Ints, Matrix, Observations, check_labels
 
+Names = tuple[str, ...] | None
+
 
 class Instance:
     """One graph, or many small ones, fragmented and observed.
@@ -28,13 +30,8 @@ class Instance:
     An instance is a sequence of its graphs: ``len(instance)``, ``instance[i]``, iteration. An
     instance of one graph (``len(instance) == 1``) has `observations`, `truth` and the other
     parts; with several graphs take them one at a time. Whatever lies in a file is read, and
-    verified, only when asked for.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    tables : Tables
-        The columns behind all parts, in memory or in a file (see `lograb.archive.schema`).
+    verified, only when asked for. `tables` are the columns behind all parts, in memory or in a file (see
+    `lograb.archive.schema`).
     """
 
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
@@ -47,14 +44,8 @@ class Instance:
     ) -> Instance:
         """Make an instance of observations that lograb did not make, to be scored if the truth is at hand.
 
-        Parameters
-        ----------
-        observations : Observations
-            See `Observations.from_arrays`.
-        truth : Graph, optional
-            The graph behind them (`lograb.load_graph` reads one). Nodes are matched by name, by number where they
-            have none, and take its numbers.
-        name : str
+        See `Observations.from_arrays`. The truth is the graph behind them (`lograb.load_graph` reads one): nodes
+        are matched by name, by number where they have none, and take its numbers.
         """
         return cls(*packed(observations, truth, name))
 
@@ -168,17 +159,17 @@ class Instance:
         return labels
 
     @property
-    def node_names(self) -> tuple[str, ...] | None:
+    def node_names(self) -> Names:
         """Names of the nodes; None when they are just numbered."""
         return self._names(schema.NAME_PTR, schema.NAMES)
 
     @property
-    def patch_names(self) -> tuple[str, ...] | None:
+    def patch_names(self) -> Names:
         """Names of the patches; None when they are just numbered."""
         return self._names(schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
 
-    def _names(self, pointer_column: str, column: str) -> tuple[str, ...] | None:
-        return read_names({name: self._whole(name) for name in (pointer_column, column)}, pointer_column, column)
+    def _names(self, *columns: str) -> Names:
+        return read_names({name: self._whole(name) for name in columns}, *columns)
 
     @property
     def core(self) -> Any:
@@ -189,8 +180,7 @@ class Instance:
     @property
     def patch_edges(self) -> tuple[Ints, Ints]:
         """The induced subgraphs (Task 2's input): pointer and endpoints inside each patch."""
-        if schema.EDGE_PTR not in self.tables:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth, patch edges included")
+        self._require_truth(", patch edges included")
         ptr, ends = self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
         sizes = np.repeat(self.observations.sizes, np.diff(ptr))
         if ((ends[:, 0] < 0) | (ends[:, 0] >= ends[:, 1]) | (ends[:, 1] >= sizes)).any():
@@ -202,11 +192,14 @@ class Instance:
         """Whether the true edges are there."""
         return schema.TRUTH in self.tables
 
+    def _require_truth(self, more: str = "") -> None:
+        if not self.has_truth:
+            raise LograbError(f"the instance '{self.name}' was saved without its truth{more}")
+
     @cached_property
     def truth(self) -> Graph:
         """The graph behind the observations: for whoever scores, never for whoever attacks."""
-        if not self.has_truth:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        self._require_truth()
         edges = self._whole(schema.TRUTH)
         graph = Graph.from_edges(self.name, self.n_nodes, edges, origin=self.origin,
                                  features=self.features, labels=self.labels, node_names=self.node_names)
@@ -217,8 +210,7 @@ class Instance:
     @property
     def co_observed(self) -> Any:
         """For each edge of ``truth.edges``, whether some patch contains it."""
-        if not self.has_truth:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        self._require_truth()
         return self._whole(schema.CO_OBSERVED).astype(bool)
 
     def save(self, path: str | Path, *, truth: bool = True) -> str:

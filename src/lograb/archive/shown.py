@@ -41,7 +41,7 @@ def read_shown(manifest: Manifest, n_nodes: int, columns: dict[str, Any]) -> Obs
         raise ArchiveError("observations", str(error)) from None
     _check_ranks(seen, manifest.spec.k, columns[schema.VECTOR_PTR], manifest.origin.kind == "packed")
     _check_values(seen)
-    if seen.centres is not None and not np.array_equal(np.append(seen.nodes, -1)[_positions(seen)], seen.centres):
+    if seen.centre_entries is not None and (seen.centre_entries < 0).any():
         raise ArchiveError(f"{schema.CENTRES}.npy", "a centre must be a member of its patch")
     return seen
 
@@ -88,12 +88,3 @@ def _check_values(seen: Observations) -> None:
     last = np.append(seen.values, 0.0)[seen.value_ptr[1:] - 1]
     if ((seen.next_values < last) | (seen.next_values > 2)).any():
         raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "must lie between the last eigenvalue of a patch and 2")
-
-
-def _positions(seen: Observations) -> Ints:
-    """Where each patch's centre stands in the flat list of members; one past the end if nowhere."""
-    assert seen.centres is not None
-    keys = owners(seen.ptr) * seen.n_nodes + seen.nodes
-    wanted = np.arange(seen.n_patches) * seen.n_nodes + seen.centres
-    place = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -1)[place] == wanted, place, len(keys))

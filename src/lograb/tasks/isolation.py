@@ -32,7 +32,7 @@ import numpy as np
 from lograb.answer_file import PARTS
 from lograb.attacks.catalog import ATTACKS, as_attack
 from lograb.errors import LograbError, unknown_name
-from lograb.tasks.answer_arrays import build_answer, read_arrays
+from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.tasks.parcel import pack, unpack
 from lograb.types import Observations, Reconstruction
 
@@ -138,7 +138,7 @@ def run_isolated(
         if not _is_file(Path(folder) / ANSWER):
             how = f"with signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
             raise LograbError(f"the attack '{name}' ended {how} and without an answer")
-        arrays, told = read_arrays(Path(folder) / ANSWER), _diagnostics(Path(folder) / TOLD)
+        arrays, told = read_answer_arrays(Path(folder) / ANSWER), _diagnostics(Path(folder) / TOLD)
         answers = [build_answer(f"the answer of '{name}'", arrays, number, graph.n_nodes, graph.node_names)
                    for number, graph in enumerate(seen)]  # fmt: skip
         for number, answer in enumerate(answers):
