@@ -11,6 +11,8 @@ from lograb.errors import LograbError, unknown_name
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
 Kind = TypeVar("Kind", bound=BaseModel)
+MAX_SIGMA = 1000.0
+"""Entries of eigenvectors are at most 1: with noise like this nothing of them is left."""
 
 
 class Origin(BaseModel):
@@ -48,7 +50,7 @@ class Protocol(_Choices):
     d: int = Field(1, ge=0, le=64)
     k: int = Field(32, ge=1, le=1_000_000)
     gauge: GaugeName = "sign"
-    sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
+    sigma: float | None = Field(None, ge=0, le=MAX_SIGMA)
     """Standard deviation of the noise; None when it is not announced."""
 
 
@@ -73,7 +75,7 @@ class InstanceSpec(_Choices):
     d: int = Field(1, ge=0, le=64)
     p: float = Field(1.0, gt=0, le=1)
     k: int = Field(32, ge=1, le=1_000_000)
-    sigma: float | None = Field(0.0, ge=0, allow_inf_nan=False)
+    sigma: float | None = Field(0.0, ge=0, le=MAX_SIGMA)
     gauge: GaugeName = "sign"
     seed: int | None = Field(0, ge=0)
     clusters: int | None = Field(None, ge=1)

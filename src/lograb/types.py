@@ -26,6 +26,8 @@ from lograb.spec import Origin, Protocol
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static types
+MAX_CLASSES, MAX_ENTRY = 10**6, 1e9
+"""Far beyond any graph and any embedding; what is larger is nonsense, on which computations break down."""
 
 
 def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
@@ -38,6 +40,15 @@ def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
         "".join(names).encode("utf-8")
     except (UnicodeEncodeError, TypeError) as error:
         raise LograbError(f"the names of {what} must be text: {error}") from None
+
+
+def check_labels(what: str, labels: npt.NDArray[Any] | None) -> None:
+    """Refuse labels that are neither one class per node nor indicators."""
+    if labels is None or (labels.ndim == 2 and np.isin(labels, (0, 1)).all()):
+        return
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or ((labels < -1) | (labels >= MAX_CLASSES)).any():
+        raise LograbError(f"{what} must be integers from -1 on below {MAX_CLASSES:,}, one per node, or an "
+                          "indicator matrix of 0 and 1")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,9 +91,7 @@ class Graph:
         for what, value in (("features", self.features), ("labels", self.labels)):
             if value is not None and value.shape[0] != n:
                 raise LograbError(f"graph '{self.name}' has {n} nodes but {value.shape[0]} rows of {what}")
-        if self.labels is not None and not self._labels_fit():
-            raise LograbError(f"the labels of graph '{self.name}' must be integers from -1 on, one per node, or "
-                              "an indicator matrix of 0 and 1")
+        check_labels(f"the labels of graph '{self.name}'", self.labels)
         check_names(f"nodes of graph '{self.name}'", self.node_names, n)
         for name, texts in self.attributes.items():
             if len(texts) != n:
@@ -90,12 +99,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"
-
-    def _labels_fit(self) -> bool:
-        labels = np.asarray(self.labels)
-        if labels.ndim == 1:
-            return labels.dtype.kind in "iu" and (len(labels) == 0 or int(labels.min()) >= -1)
-        return labels.ndim == 2 and bool(np.isin(labels, (0, 1)).all())
 
     @classmethod
     def from_edges(cls, name: str, n_nodes: int, edges: npt.ArrayLike, **rest: Any) -> Graph:
@@ -251,8 +254,9 @@ class Observations(Ragged):
         for what, (array, length) in shapes.items():
             if array is not None and array.shape != (length,):
                 raise LograbError(f"observations need {length} {what}, got shape {array.shape}")
-        if not all(np.isfinite(a).all() for a in (self.vectors, self.values) if a is not None):
-            raise LograbError("eigenvectors and eigenvalues must be finite; drop the patches that are not")
+        if not all((np.abs(a) <= MAX_ENTRY).all() for a in (self.vectors, self.values) if a is not None):
+            raise LograbError("eigenvectors and eigenvalues must be finite, and at most a billion in size; drop "
+                              "the patches that are not")  # fmt: skip
         if self.next_values is not None and np.isinf(self.next_values).any():
             raise LograbError("the next eigenvalue of a patch must be finite, or NaN where there is none")
         if self.centres is not None and not ((self.centres >= 0) & (self.centres < self.n_nodes)).all():

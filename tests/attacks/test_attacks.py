@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from tests.attacks.clouds import odd_inputs
+from threadpoolctl import threadpool_limits
 
 import lograb
 from lograb.attacks import ATTACKS, find_attack
@@ -101,6 +102,15 @@ def test_heat_kernel_tells_cliques_from_patches_without_edges(threshold, joined)
     seen = lograb.generate(graph, strategy="custom", patches=[range(6)], k=6).observations
     answer = ATTACKS["heat-kernel"](**{"threshold": threshold}).reconstruct(seen, np.random.default_rng(0))
     assert np.array_equal(answer.edges, graph.edges)
+
+
+def test_heat_kernel_does_not_depend_on_the_number_of_cores():
+    instance = lograb.generate("citation", d=2, p=0.05, sigma=0.05)  # without a hold it differs by 3e-17
+    answers = []
+    for cores in (1, 2):
+        with threadpool_limits(limits=cores):
+            answers.append(lograb.attack(instance, "heat-kernel"))
+    assert np.array_equal(answers[0].judged_scores, answers[1].judged_scores)
 
 
 def test_heat_kernel_scores_rank_pairs_and_claims_stay_few():

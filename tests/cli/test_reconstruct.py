@@ -175,7 +175,7 @@ def test_an_attack_of_ones_own(folder, tmp_path):
     ok("attack", folder / "k.lograb", "--method", "own.py:Patient", "--set", "steps=3", cwd=folder)
     table = json.loads(ok("compare", "k.lograb", "--methods", "own.py:first_pairs,membership", "--json",
                           cwd=folder).stdout)  # fmt: skip
-    assert [row["method"] for row in table["attacks"]] == ["first_pairs", "membership"]
+    assert [row["method"] for row in table["attacks"]] == ["own.py:first_pairs", "membership"]
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_an_attack_of_ones_own(folder, tmp_path):
         ("own.py:", "which function of 'own.py"),
         ("own.py:first_pair", "Did you mean 'first_pairs'"),
         ("own.py:NUMBER", "got int"),
-        ("own.py:divides_by_zero", "'own.py:divides_by_zero' failed: ZeroDivisionError: division by zero (line 1"),
+        ("own.py:divides_by_zero", "failed: ZeroDivisionError: division by zero (own.py, line 1"),
         ("own.py:returns_nothing", "must return a lograb.Reconstruction"),
-        ("broken.py:f", "'broken.py' cannot be run: RuntimeError: not today (line 2)"),
+        ("broken.py:f", "'broken.py:f' failed: RuntimeError: not today (broken.py, line 2)"),
         ("unfinished.py:f", "SyntaxError"),
     ],
 )

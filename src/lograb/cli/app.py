@@ -156,8 +156,9 @@ def attack(
 ) -> None:
     """Rebuild the graph from an instance's observations.
 
-    With --method file.py:function that file is executed, and its function (observations, rng) ->
-    lograb.Reconstruction attacks: name only files that you trust.
+    With --method file.py:function that file is executed, in a process of its own that is given the observations
+    only, and its function (observations, rng) -> lograb.Reconstruction attacks. That is no sandbox: name only
+    files that you trust.
     """
 
 
@@ -188,7 +189,7 @@ def compare(
     """Set attacks side by side, between one floor and one ceiling.
 
     An instance has its parameters; of a graph the options make an instance per seed. As for 'lograb attack',
-    file.py:function is an attack too, and that file is executed.
+    file.py:function is an attack too, and runs in a process of its own.
     """
 
 

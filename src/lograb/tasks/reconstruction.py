@@ -9,7 +9,7 @@ can see the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lograb.attacks import ATTACKS, Attack, as_attack, label_of
+from lograb.attacks import ATTACKS, Attack, label_of
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges
@@ -26,7 +26,7 @@ from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.score import PatchScores, Score
 from lograb.tasks.answers import read_answers
-from lograb.tasks.isolation import FileAttack
+from lograb.tasks.isolation import FileAttack, choose_attack, run_isolated
 from lograb.tasks.parcel import private_copy
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
 from lograb.theory.recoverability import relative_error
@@ -50,6 +50,7 @@ def attack(
     ----------
     subject : Instance or Observations
     attack : str, attack object, or function (observations, rng) -> Reconstruction
+        (``file.py:function`` as a name runs in a process of its own)
     seed : for attacks that draw. The graphs of an instance of several have a random stream each.
     features : whether the eavesdropper also has the features of the observed nodes
     progress : called with the stage, how much of it is done and how much there is
@@ -67,7 +68,7 @@ def attack(
     """
     if not isinstance(seed, int) or seed < 0:
         raise LograbError(f"a seed must be a whole number from 0 on, got {seed!r}")
-    chosen = as_attack(attack)
+    chosen = choose_attack(attack)
     if isinstance(subject, Instance):
         many = len(subject) > 1
         wanted = features or (isinstance(chosen, Attack) and "features" in chosen.uses)
@@ -78,21 +79,36 @@ def attack(
         raise _no_instance("attack", subject)
     if features and isinstance(chosen, Attack) and "features" not in chosen.uses + chosen.optional:
         raise LograbError(f"the attack '{chosen.name}' does not use features")
+    def stream(number: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,) if many else ()))
+
+    if isinstance(chosen, FileAttack):
+        answers = _run_apart(chosen, list(seen), stream)
+        return answers if many else answers[0]
     answers = []
     for number, observations in enumerate(seen):
         if many and progress is not None:
             progress("attacking graphs", number, len(subject) if isinstance(subject, Instance) else None)
-        stream = np.random.SeedSequence(seed, spawn_key=(number,) if many else ())
         inner = ignore if many or progress is None else progress
-        answers.append(_run(chosen, observations, np.random.default_rng(stream), inner))
+        answers.append(_run(chosen, observations, stream(number), inner))
     return answers if many else answers[0]
+
+
+def _run_apart(
+    attack: FileAttack, seen: list[Observations], stream: Callable[[int], np.random.Generator]
+) -> list[Reconstruction]:
+    """Run a foreign attack on all graphs, in one process of its own; the seconds are shared out evenly."""
+    start = time.perf_counter()
+    found = run_isolated(attack, seen, [stream(number) for number in range(len(seen))])
+    seconds = (time.perf_counter() - start) / len(seen)
+    return [replace(answer, method=attack.__name__, seconds=seconds) for answer in found]
 
 
 def _run(
     attack: Any, seen: Observations, rng: np.random.Generator, progress: Progress
 ) -> Reconstruction:
     """Run an attack on a copy of what is seen of one graph, and note who answered and how long it took."""
-    seen = seen if isinstance(attack, FileAttack) else private_copy(seen)  # which goes to another process
+    seen = private_copy(seen)
     start = time.perf_counter()
     found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
     seconds = time.perf_counter() - start
