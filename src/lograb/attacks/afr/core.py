@@ -31,12 +31,14 @@ def fidelity(seen: Observations, entropy: Floats, settings: AfrSettings) -> Fide
     """
     assert seen.values is not None
     assert seen.next_values is not None
-    complete = seen.complete
-    last = np.zeros(seen.n_patches)
-    kept = seen.ranks > 0
-    last[kept] = seen.values[seen.value_ptr[1:][kept] - 1]
-    gap = np.where(complete, np.inf, np.maximum(seen.next_values - last, 0.0))
-    residual = truncation_residual(seen.next_values, settings.t)
+    # The last kept eigenvalue, and the first one left out.
+    kept, beyond = np.zeros(seen.n_patches), np.where(seen.complete, np.inf, seen.next_values)
+    ends, some = seen.value_ptr[1:], seen.ranks > 0
+    kept[some] = seen.values[ends[some] - 1]
+    if settings.drop_last == "everywhere":
+        dropped = seen.complete & (seen.ranks > 1)
+        kept[dropped], beyond[dropped] = seen.values[ends[dropped] - 2], kept[dropped]
+    gap, residual = np.maximum(beyond - kept, 0.0), truncation_residual(beyond, settings.t)
     ratio = gap_to_truncation(gap, residual)
     score = mix(ratio, entropy, settings.alpha)
     core = (score >= settings.s_min) & (gap >= settings.delta_min) & (seen.sizes <= settings.max_size)

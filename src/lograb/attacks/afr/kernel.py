@@ -11,11 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.thresholds import margins
 from lograb.pairs import mean_by_key, members_of, pair_keys, patches_by_size, spectra_of
 from lograb.ragged import owners, pointer, ranges
 from lograb.theory.fidelity import structural_entropy
 from lograb.types import Floats, Ints, Observations
+
+# Eigenvalues that differ by less are taken for one.
+REPEATED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,24 +42,36 @@ class LocalGraphs:
     entropy: Floats
 
 
-def feature_map(seen: Observations, t: float) -> Floats:
-    """Scale every column of every embedding by exp(-tλ/2), flat like ``Observations.vectors``."""
+def damping(seen: Observations, t: float, drop_last: bool) -> Floats:
+    """Weigh every eigenpair by exp(-tλ/2), flat like ``Observations.values``.
+
+    With `drop_last` a complete patch of q members is left with k_Q = q - 1 pairs, as Algorithm 1 needs it: it
+    stores the eigenvalue after them. Where this one is repeated, which pair is the last is arbitrary; it is kept.
+    """
     assert seen.values is not None
-    scale = np.exp(-0.5 * t * seen.values)
+    weights = np.exp(-0.5 * t * seen.values)
+    last = seen.value_ptr[1:][seen.complete & (seen.ranks > 1)] - 1
+    weights[last[seen.values[last] - seen.values[last - 1] > REPEATED]] *= not drop_last
+    return weights
+
+
+def feature_map(seen: Observations, weights: Floats) -> Floats:
+    """Scale every column of every embedding by its weight, flat like ``Observations.vectors``."""
     rows = owners(seen.ptr)
-    return np.asarray(seen.vectors * scale[ranges(seen.value_ptr[rows], seen.ranks[rows])])
+    return np.asarray(seen.vectors * weights[ranges(seen.value_ptr[rows], seen.ranks[rows])])
 
 
 def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
     """Threshold the heat kernel of every patch and measure the entropy of the result."""
-    features = feature_map(seen, settings.t)
+    weights = damping(seen, settings.t, settings.drop_last != "no")
+    features = feature_map(seen, weights)
     entropy = np.zeros(seen.n_patches)
     counts = np.zeros(seen.n_patches, dtype=np.int64)
     found: list[tuple[Ints, Ints, Ints]] = []
     for which, q in patches_by_size(seen, settings.max_size):
         vectors, values = spectra_of(seen, which, q)
-        phi = vectors * np.exp(-0.5 * settings.t * values)[:, None, :]
-        claimed = margins(phi @ phi.swapaxes(1, 2), vectors, values, settings.t, settings.threshold) >= 1
+        phi = vectors * weights[seen.value_ptr[which][:, None] + np.arange(values.shape[1])][:, None, :]
+        claimed = settings.margins(phi @ phi.swapaxes(1, 2), vectors, values) >= 1
         claimed[:, np.arange(claimed.shape[1]), np.arange(claimed.shape[1])] = False
         entropy[which] = structural_entropy(claimed.sum(axis=2))
         patch, i, j = np.nonzero(np.triu(claimed, 1))
@@ -99,7 +113,7 @@ def pair_margins(
         if not len(which):
             continue
         rows = positions[seen.ptr[which][:, None] + np.arange(q)]
-        ratio = margins(rows @ rows.swapaxes(1, 2), *spectra_of(seen, which, q), settings.t, settings.threshold)
+        ratio = settings.margins(rows @ rows.swapaxes(1, 2), *spectra_of(seen, which, q))
         pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
         keys.append(pairs.ravel())
         found.append(ratio[:, i, j].ravel())

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lograb.attacks.thresholds import ThresholdName
+from lograb.attacks.thresholds import TAU, ThresholdName, margins
 from lograb.types import Floats, Ints
 
 # The table's adaptive-penalty scaling for the k it was tuned at; between them the nearest k counts.
@@ -51,7 +51,9 @@ class AfrSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     t: float = Field(default=0.8, gt=0)
-    threshold: ThresholdName = "half-edge"
+    threshold: ThresholdName = "noise"
+    tau: float = Field(default=TAU, gt=0)
+    drop_last: Literal["no", "kernel", "everywhere"] = "kernel"
     alpha: float = Field(default=0.7, ge=0, le=1)
     s_min: float = Field(default=0.6, ge=0, le=1)
     delta_min: float = Field(default=0.1, ge=0)
@@ -82,6 +84,10 @@ class AfrSettings(BaseModel):
         if self.output == "fill" and self.top_k is None:
             raise ValueError("output=fill without a top_k would claim every pair: set top_k")
         return self
+
+    def margins(self, kernel: Floats, vectors: Floats, values: Floats) -> Floats:
+        """Divide the entries of kernels by their thresholds; see `lograb.attacks.thresholds.margins`."""
+        return margins(kernel, vectors, values, self.t, self.threshold, self.tau)
 
     def gamma_at(self, k: int) -> float:
         """Give the scaling for embeddings of k columns."""

@@ -5,13 +5,13 @@ edges. A pair's score is its mean entry over the patches that contain it: noise 
 entry of an edge is depends on the degrees, so no fixed threshold fits all patches; a pair is claimed if its
 entries exceed their thresholds, in the mean over its patches of entry / threshold.
 
-``half-edge``, ``otsu``
+``noise``, ``fixed``, ``half-edge``
     See `lograb.attacks.thresholds`.
 ``certified``
     For complete spectra without noise: a time small enough, for the size of the patch, that edges
     and other pairs are provably apart, and the threshold between them (`lograb.theory`). Every edge
     is then found, and nothing else. That a patch is complete, free of noise and in the order of its eigenvalues
-    is checked by recomputing its Laplacian; the others fall back to ``half-edge``. A pair in a certified patch is
+    is checked by recomputing its Laplacian; the others fall back to ``noise``. A pair in a certified patch is
     decided by that patch alone: its score is 1 or -1.
 
 Noise lifts many small entries above their thresholds. Of the pairs that pass, those are claimed that are among
@@ -26,8 +26,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from lograb.attacks.afr.kernel import damping
 from lograb.attacks.attack import SPECTRAL, Attack
-from lograb.attacks.thresholds import ThresholdName, among_best, margins
+from lograb.attacks.thresholds import TAU, ThresholdName, among_best, margins
 from lograb.errors import LograbError
 from lograb.pairs import members_of, pair_keys, patches_by_size, spectra_of, too_large, unpair
 from lograb.parallel import one_blas_thread
@@ -44,7 +45,8 @@ class HeatKernel(Attack):
     Attributes
     ----------
     t : time of the heat kernel.
-    threshold : how the entries of a patch become edges; see above.
+    threshold, tau : how the entries of a patch become edges; see above.
+    drop_last : whether complete patches enter without their last eigenpair; see `lograb.attacks.afr.kernel`.
     top_k : keep an edge if it is among the top_k best of one of its nodes; None keeps all that pass.
     max_size : larger patches are left out, because their pairs would fill the memory; the answer says how many.
     """
@@ -55,7 +57,9 @@ class HeatKernel(Attack):
     cost = "pairs in patches"
 
     t: float = Field(default=0.8, gt=0)
-    threshold: Literal["half-edge", "otsu", "certified"] = "half-edge"
+    threshold: Literal["noise", "fixed", "half-edge", "certified"] = "noise"
+    tau: float = Field(default=TAU, gt=0)
+    drop_last: bool = True
     top_k: int | None = Field(default=5, ge=1)
     max_size: int = Field(default=2000, ge=2)
 
@@ -76,15 +80,17 @@ def heat_kernel(
     if seen.values is None:
         raise LograbError("the heat kernel needs the eigenvalues, and these observations withhold them")
     skipped = too_large(seen, settings.max_size)
-    rule: ThresholdName = "otsu" if settings.threshold == "otsu" else "half-edge"
+    rule: ThresholdName = "noise" if settings.threshold == "certified" else settings.threshold
     keys, entries, ratios = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0)]
     proofs = [np.empty(0, np.int8)]  # 1 for a certified edge, -1 for a certified other pair, 0 without certificate
     certified = 0
+    weights = damping(seen, settings.t, settings.drop_last)
     for which, q in patches_by_size(seen, settings.max_size):
         vectors, values = spectra_of(seen, which, q)
         with one_blas_thread():  # so that the last bits do not depend on the number of cores
-            kernel = (vectors * np.exp(-settings.t * values)[:, None, :]) @ vectors.swapaxes(1, 2)
-        ratio = margins(kernel, vectors, values, settings.t, rule)
+            phi = vectors * weights[seen.value_ptr[which][:, None] + np.arange(values.shape[1])][:, None, :]
+            kernel = phi @ phi.swapaxes(1, 2)
+        ratio = margins(kernel, vectors, values, settings.t, rule, settings.tau)
         pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
         verdict = np.zeros(pairs.shape, dtype=np.int8)
         if settings.threshold == "certified" and vectors.shape[2] == q:
