@@ -379,7 +379,7 @@ def _as_array(name: str, values: Any) -> Ints | Floats:
     if scores:
         return array
     if not array.size and array.ndim == 1:
-        return np.empty((0, 2) if name in ("edges", "judged") else 0, dtype=np.int64)
+        return np.empty((0, 2) if name in ("edges", "judged", "cross") else 0, dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise LograbError(f"the {name} of a reconstruction must be whole numbers, got {array.dtype}")
     return array
@@ -404,6 +404,9 @@ class Reconstruction:
     judged_scores : float64 array, shape (n_judged,), optional
     islands : int64 array, shape (n_nodes,), optional
         For attacks that assemble patches: the island each node belongs to, -1 for none.
+    cross : int64 array, shape (n_cross, 2), optional
+        Probable edges between islands, beside the claimed ones and none of them (Algorithm 2's second output).
+    cross_scores : float64 array, shape (n_cross,), optional
     diagnostics : dict
         Whatever the method wants to tell; JSON-ready.
     unlisted : float, optional
@@ -428,16 +431,20 @@ class Reconstruction:
     node_names: tuple[str, ...] | None = None
     method: str = ""
     seconds: float | None = None
+    cross: Ints | None = None
+    cross_scores: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands"):
+        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "cross", "cross_scores"):
             if getattr(self, name) is not None or name in ("edges", "scores", "nodes"):
                 object.__setattr__(self, name, _as_array(name, getattr(self, name)))
         self._check_pairs("edges", self.edges, self.scores)
-        if (self.judged is None) != (self.judged_scores is None):
-            raise LograbError("judged pairs and their scores belong together")
-        if self.judged is not None and self.judged_scores is not None:
-            self._check_pairs("judged pairs", self.judged, self.judged_scores)
+        for what, pairs, scores in (("judged pairs", self.judged, self.judged_scores),
+                                    ("edges between islands", self.cross, self.cross_scores)):  # fmt: skip
+            if (pairs is None) != (scores is None):
+                raise LograbError(f"{what} and their scores belong together")
+            if pairs is not None and scores is not None:
+                self._check_pairs(what, pairs, scores)
         nodes = self.nodes
         if nodes.ndim != 1:
             raise LograbError(f"recovered nodes must be a list of ids, got shape {nodes.shape}")

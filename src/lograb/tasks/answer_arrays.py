@@ -22,7 +22,7 @@ from lograb.limits import REMEDY, max_bytes
 from lograb.types import Reconstruction
 
 Arrays = dict[str, npt.NDArray[Any]]
-INTS = {"edges", "nodes", "judged", "islands"}
+INTS = {"edges", "nodes", "judged", "islands", "cross"}
 BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OverflowError, RuntimeError, ValueError)
 """What reading a damaged zip file can raise."""
 KNOWN_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

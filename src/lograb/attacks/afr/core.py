@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,19 @@ class Fidelity:
     ratio: Floats
     score: Floats
     core: Bools
+
+    def why(self, settings: AfrSettings) -> dict[str, Any]:
+        """Count the patches that fail each demand on a core patch; in words where none meets them all."""
+        fails = {f"fidelity below {settings.s_min}": self.score < settings.s_min,
+                 f"gap below {settings.delta_min}": self.gap < settings.delta_min}  # fmt: skip
+        told = {what: int(which.sum()) for what, which in fails.items()}
+        large = int((~self.core & ~np.logical_or(*fails.values())).sum())
+        counts = told | ({"too many members": large} if large else {})
+        out: dict[str, Any] = {"not_core": counts}
+        if not self.core.any():
+            reasons = ", ".join(f"{count} with {what}" for what, count in counts.items())
+            out["nothing_claimed"] = f"none of {len(self.core)} patches is core: {reasons}"
+        return out
 
 
 def fidelity(seen: Observations, entropy: Floats, settings: AfrSettings) -> Fidelity:
