@@ -27,11 +27,11 @@ from lograb.attacks.alignment.overlaps import padded_coordinates
 from lograb.attacks.attack import SPECTRAL, Attack
 from lograb.attacks.thresholds import among_best
 from lograb.errors import LograbError
-from lograb.pairs import edge_keys, too_large, unpair
+from lograb.pairs import edge_keys, patches_by_size, too_large, unpair
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.theory.inliers import survivable_inliers
-from lograb.types import Ints, Observations, Reconstruction
+from lograb.types import Floats, Ints, Observations, Reconstruction
 
 DEFAULTS = AfrSettings()
 
@@ -64,11 +64,17 @@ def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DE
     core = np.flatnonzero(trust.core)
     assembly = Assembler(seen, local, coordinates, trust.score, core, settings, rng).run()
     adjusted = _adjust_islands(seen, local, trust, assembly, settings)
-    if settings.score == "local":
-        keys, margins = pair_margins(seen, coordinates, core, settings, np.maximum(trust.score, 1e-12))
-    else:
-        positions = group_means(seen, assembly.positions, assembly.group)
-        keys, margins = pair_margins(seen, positions, core, settings)
+    positions, weights = coordinates, np.maximum(trust.score, 1e-12)
+    if settings.score == "island":
+        positions, weights = group_means(seen, assembly.positions, assembly.group), None
+
+    def kernels(which: Ints, q: int) -> Floats:
+        rows = positions[seen.ptr[which][:, None] + np.arange(q)]
+        return np.asarray(rows @ rows.swapaxes(1, 2))
+
+    batches = [(kept, q) for which, q in patches_by_size(seen, settings.max_size)
+               if len(kept := which[trust.core[which]])]  # fmt: skip
+    keys, _, margins = pair_margins(seen, batches, kernels, settings.margins, weights)
     scores = np.maximum(margins, 0.0) / (1.0 + np.maximum(margins, 0.0))
     judged = unpair(keys, max(seen.n_nodes, 1))
     claimed = scores >= (0.5 if settings.output == "cap" else 0.0)

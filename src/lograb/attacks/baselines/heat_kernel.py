@@ -2,8 +2,8 @@
 
 H = U exp(-t Λ) Uᵀ decays with the distance between nodes, so large off-diagonal entries mark
 edges. A pair's score is its mean entry over the patches that contain it: noise averages out. How large the
-entry of an edge is depends on the degrees, so no fixed threshold fits all patches; a pair is claimed if its
-entries exceed their thresholds, in the mean over its patches of entry / threshold.
+entry of an edge is depends on the degrees, so no fixed threshold fits all patches; a pair is claimed if this
+score exceeds the thresholds of its patches, in the mean of score / threshold.
 
 ``noise``, ``fixed``, ``half-edge``
     See `lograb.attacks.thresholds`.
@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from lograb.attacks.afr.kernel import damping
+from lograb.attacks.afr.kernel import damping, pair_margins
 from lograb.attacks.attack import SPECTRAL, Attack
 from lograb.attacks.thresholds import TAU, ThresholdName, among_best, margins
 from lograb.errors import LograbError
@@ -36,7 +36,7 @@ from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.theory import certified_edges
 from lograb.theory.exactness import complete_adjacency
-from lograb.types import Bools, Floats, Observations, Reconstruction
+from lograb.types import Floats, Ints, Observations, Reconstruction
 
 
 class HeatKernel(Attack):
@@ -80,32 +80,25 @@ def heat_kernel(
     if seen.values is None:
         raise LograbError("the heat kernel needs the eigenvalues, and these observations withhold them")
     skipped = too_large(seen, settings.max_size)
-    rule: ThresholdName = "noise" if settings.threshold == "certified" else settings.threshold
-    keys, entries, ratios = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0)]
-    proofs = [np.empty(0, np.int8)]  # 1 for a certified edge, -1 for a certified other pair, 0 without certificate
-    certified = 0
-    weights = damping(seen, settings.t, settings.drop_last)
-    for which, q in patches_by_size(seen, settings.max_size):
+    name: ThresholdName = "noise" if settings.threshold == "certified" else settings.threshold
+    damped = damping(seen, settings.t, settings.drop_last)
+    batches = list(patches_by_size(seen, settings.max_size))
+
+    def kernels(which: Ints, q: int) -> Floats:
         vectors, values = spectra_of(seen, which, q)
+        phi = vectors * damped[seen.value_ptr[which][:, None] + np.arange(values.shape[1])][:, None, :]
         with one_blas_thread():  # so that the last bits do not depend on the number of cores
-            phi = vectors * weights[seen.value_ptr[which][:, None] + np.arange(values.shape[1])][:, None, :]
-            kernel = phi @ phi.swapaxes(1, 2)
-        ratio = margins(kernel, vectors, values, settings.t, rule, settings.tau)
-        pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
-        verdict = np.zeros(pairs.shape, dtype=np.int8)
-        if settings.threshold == "certified" and vectors.shape[2] == q:
-            certain, edges = _certified(vectors, values)
-            verdict[certain] = np.where(edges[:, i, j], 1, -1)
-            certified += int(certain.sum())
-        keys.append(pairs.ravel())
-        entries.append(kernel[:, i, j].ravel())
-        ratios.append(ratio[:, i, j].ravel())
-        proofs.append(verdict.ravel())
-    unique, index, counts = np.unique(np.concatenate(keys), return_inverse=True, return_counts=True)
-    sums = (np.bincount(index, np.concatenate(parts), len(unique)) for parts in (entries, ratios, proofs))
-    entry, ratio, proof = (total / counts for total in sums)
-    scores = np.where(proof == 0, entry, np.sign(proof))
-    judged = unpair(unique, max(seen.n_nodes, 1))
+            return np.asarray(phi @ phi.swapaxes(1, 2))
+
+    def rule(kernel: Floats, vectors: Floats, values: Floats) -> Floats:
+        return margins(kernel, vectors, values, settings.t, name, settings.tau)
+
+    keys, entries, ratio = pair_margins(seen, batches, kernels, rule)
+    proof, certified = np.zeros(len(keys)), 0  # 1 for a certified edge, -1 for a certified other pair
+    if settings.threshold == "certified":
+        proof, certified = _proofs(seen, batches, keys)
+    scores = np.where(proof == 0, entries, proof)
+    judged = unpair(keys, max(seen.n_nodes, 1))
     claimed = (proof == 0) & (ratio >= 1)
     if settings.top_k is not None:
         claimed[claimed] = among_best(judged[claimed], scores[claimed], settings.top_k, seen.n_nodes)
@@ -115,7 +108,15 @@ def heat_kernel(
                           diagnostics={"certified_patches": certified, "skipped_patches": skipped})  # fmt: skip
 
 
-def _certified(vectors: Floats, values: Floats) -> tuple[Bools, Bools]:
-    """Tell which complete patches are certain, shape (b,), and find their edges, shape (certain, q, q)."""
-    certain = complete_adjacency(vectors, values)[1]
-    return certain, certified_edges(vectors[certain], values[certain])
+def _proofs(seen: Observations, batches: list[tuple[Ints, int]], keys: Ints) -> tuple[Floats, int]:
+    """Decide the pairs of complete patches that pass the check: 1, -1, or 0 for the others; and count the patches."""
+    total, certified = np.zeros(len(keys)), 0
+    for which, q in batches:
+        vectors, values = spectra_of(seen, which, q)
+        if vectors.shape[2] == q:
+            certain = complete_adjacency(vectors, values)[1]
+            edges = certified_edges(vectors[certain], values[certain])
+            pairs, (i, j) = pair_keys(members_of(seen, which[certain], q), seen.n_nodes)
+            np.add.at(total, np.searchsorted(keys, pairs), np.where(edges[:, i, j], 1.0, -1.0))
+            certified += int(certain.sum())
+    return np.sign(total), certified
