@@ -102,11 +102,11 @@ def test_cluster_default_is_about_one_per_fifty_nodes():
 
 def test_clusters_can_be_asked_for_by_their_size():
     graph = Graph.from_edges("ring", 1000, [(i, (i + 1) % 1000) for i in range(1000)])
-    by_size, by_number = (decompose(graph, InstanceSpec(strategy="cluster", p=0.6, **how), np.random.default_rng(0))
-                          for how in ({"cluster_size": 20}, {"clusters": 30}))  # fmt: skip
-    assert len(by_size) == 30
+    by_size, by_number, one = (
+        decompose(graph, InstanceSpec(strategy="cluster", p=0.6, **how), np.random.default_rng(0))
+        for how in ({"cluster_size": 20}, {"clusters": 30}, {"cluster_size": 5000}))  # fmt: skip
+    assert (len(by_size), len(one)) == (30, 1)
     assert np.array_equal(by_size.nodes, by_number.nodes)
-    assert len(decompose(graph, InstanceSpec(strategy="cluster", cluster_size=5000), np.random.default_rng(0))) == 1
     with pytest.raises(LograbError, match="leave one out"):
         InstanceSpec.of(strategy="cluster", cluster_size=20, clusters=3)
     with pytest.raises(LograbError, match="cluster_size belongs"):

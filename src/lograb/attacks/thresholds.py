@@ -4,17 +4,17 @@ The paper thresholds the entries of H but names no value.
 
 ``noise``
     One threshold per patch, from the entries off its diagonal. A whole heat kernel has no negative entry, so the
-    root mean square of the negative ones measures noise and truncation: their standard deviation. The threshold is
-    as many of these as leave noise alone one entry above it for every four members. It is no less than h / 2 and no
-    more than h, the (q - c)-th largest entry: a patch of q members in c components has at least q - c edges, and c
-    is the multiplicity of the eigenvalue 0. A patch whose eigenvalues are all 0 has no edge to tell.
+    root mean square of the negative ones measures noise and truncation: their standard deviation. The threshold
+    is as many of these as leave noise alone one entry above it for every four members. It is no less than h / 2
+    and no more than h, the (q - c)-th largest entry: a patch of q members in c components has at least q - c
+    edges, and c is the multiplicity of the eigenvalue 0. A patch whose eigenvalues are all 0 has no edge to tell.
 ``fixed``
     tau for every entry.
 ``half-edge``
     An edge contributes at least t e^(-t) / sqrt(d_i d_j) to its entry of H (the first-order term of
-    the exponential). Half of that, with the degrees read off the eigenvalue 0, is the threshold of each pair. There
-    the degrees of each component are known up to a scale: the one whose sum agrees with the number of entries
-    above their threshold. A member without neighbours has degree 0; pairs of two components are no edges.
+    the exponential). Half of that, with the degrees read off the eigenvalue 0, is the threshold of each pair.
+    There the degrees of each component are known up to a scale: the one whose sum agrees with the number of
+    entries above their threshold. A member without neighbours has degree 0; pairs of two components are no edges.
 """
 
 from __future__ import annotations

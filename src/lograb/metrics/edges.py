@@ -78,8 +78,8 @@ def count_edges(truth: Ints, claimed: Ints, n_nodes: int, nodes: Ints | None = N
 def list_f1(truth: Ints, claimed: Ints, scores: Floats, n_nodes: int, top: int = 5) -> float:
     """Count F1 as the paper's appendix does, over a directed list (its paragraph "F1 computation").
 
-    The list holds for each node its `top` best claims, so an edge can stand in it twice, and counts twice. A true edge
-    that neither of its ends lists is missed in both directions, as a symmetric adjacency matrix holds it.
+    The list holds for each node its `top` best claims, so an edge can stand in it twice, and counts twice. A true
+    edge that neither of its ends lists is missed in both directions, as a symmetric adjacency matrix holds it.
     """
     u, w = np.concatenate([claimed, claimed[:, ::-1]]).T
     order = np.lexsort((w, -np.tile(scores, 2), u))

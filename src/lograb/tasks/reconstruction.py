@@ -120,11 +120,11 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     """Score an answer against the truth, between its floor and its ceiling.
 
     F1 comes in two scopes: ``global`` counts all true edges, ``recovered`` those among the nodes that
-    the answer claims to have recovered; ``list`` counts as the paper's appendix does (`lograb.metrics.list_f1`), for
-    comparison only. ``island_cohesion`` is over the answer's islands, ``component_cohesion`` over the connected
-    components of the claimed edges, as printed. ``cross`` judges the edges between islands that an answer gives beside
-    its claims, and both together. ``precision`` and ``recall`` are global, ``recovered_precision`` and
-    ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
+    the answer claims to have recovered; ``list`` counts as the paper's appendix does, for comparison only (see
+    `lograb.metrics.list_f1`). ``island_cohesion`` is over the answer's islands, ``component_cohesion`` over the
+    connected components of the claimed edges, as printed. ``cross`` judges the edges between islands that an
+    answer gives beside its claims, and both together. ``precision`` and ``recall`` are global,
+    ``recovered_precision`` and ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
     over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. ``hits``
     counts the claims that are right, ``found`` those of them that some patch contains. A metric
     that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs,

@@ -3,11 +3,12 @@
 Inside an island a node's position x_u is the mean of its aligned rows of φ, and a pair that shares
 one of the island's patches is scored by ⟨x_u, x_w⟩, the island's version of the heat kernel. The mean
 is taken over patches that share a frame, dimension by dimension; what was not aligned is the patch's own. A pair
-is claimed where its score exceeds its threshold. The margin m = score / threshold, in the mean over the
+is claimed where its score exceeds its threshold. The margin m = score / threshold, with means over the
 core patches that contain the pair, becomes m / (1 + m): claimed pairs have at least a half.
 
-Algorithm 2 returns the islands, whose edges are the claimed ones, and beside them the probable edges between islands
-(Ê_cross). Merged, these follow the islands' edges, with half of their probability for a score, and never displace one.
+Algorithm 2 returns the islands, whose edges are the claimed ones, and beside them the probable edges between
+islands (Ê_cross). Merged, these follow the islands' edges, with half of their probability for a score, and never
+displace one.
 """
 
 from __future__ import annotations
@@ -64,17 +65,10 @@ def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DE
     core = np.flatnonzero(trust.core)
     assembly = Assembler(seen, local, coordinates, trust.score, core, settings, rng).run()
     adjusted = _adjust_islands(seen, local, trust, assembly, settings)
-    positions, weights = coordinates, np.maximum(trust.score, 1e-12)
-    if settings.score == "island":
-        positions, weights = group_means(seen, assembly.positions, assembly.group), None
-
-    def kernels(which: Ints, q: int) -> Floats:
-        rows = positions[seen.ptr[which][:, None] + np.arange(q)]
-        return np.asarray(rows @ rows.swapaxes(1, 2))
-
-    batches = [(kept, q) for which, q in patches_by_size(seen, settings.max_size)
-               if len(kept := which[trust.core[which]])]  # fmt: skip
-    keys, _, margins = pair_margins(seen, batches, kernels, settings.margins, weights)
+    if settings.score == "local":
+        keys, margins = _judge(seen, trust, coordinates, np.maximum(trust.score, 1e-12), settings)
+    else:
+        keys, margins = _judge(seen, trust, group_means(seen, assembly.positions, assembly.group), None, settings)
     scores = np.maximum(margins, 0.0) / (1.0 + np.maximum(margins, 0.0))
     judged = unpair(keys, max(seen.n_nodes, 1))
     claimed = scores >= (0.5 if settings.output == "cap" else 0.0)
@@ -85,6 +79,21 @@ def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DE
     found = Reconstruction(seen.n_nodes, judged[claimed], scores[claimed], nodes, judged, scores,
                            assign_nodes(seen, assembly.island_of), told)  # fmt: skip
     return found if settings.cross_voting == "off" else _vote(seen, found, settings)
+
+
+def _judge(
+    seen: Observations, trust: Fidelity, positions: Floats, weights: Floats | None, settings: AfrSettings
+) -> tuple[Ints, Floats]:
+    """Judge the pairs inside core patches by inner products of positions, shape (n_entries, dims)."""
+
+    def kernels(which: Ints, q: int) -> Floats:
+        rows = positions[seen.ptr[which][:, None] + np.arange(q)]
+        return np.asarray(rows @ rows.swapaxes(1, 2))
+
+    batches = [(kept, q) for which, q in patches_by_size(seen, settings.max_size)
+               if len(kept := which[trust.core[which]])]  # fmt: skip
+    keys, _, margins = pair_margins(seen, batches, kernels, settings.margins, weights)
+    return keys, margins
 
 
 def assign_nodes(seen: Observations, island_of: Ints) -> Ints:

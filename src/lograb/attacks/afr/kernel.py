@@ -95,8 +95,8 @@ def pair_margins(
 ) -> tuple[Ints, Floats, Floats]:
     """Judge all pairs inside some patches: by their mean entry, and by what it is of its threshold.
 
-    Every patch finds its thresholds among the mean entries of its pairs, in which noise has averaged out. So wherever
-    a patch can claim a pair, some pair is claimed: one that passes the highest threshold passes all of its own.
+    Every patch finds its thresholds among the mean entries of its pairs, in which noise has averaged out. So
+    wherever a patch can claim a pair, some pair is claimed: what passes the highest threshold passes all its own.
 
     Parameters
     ----------

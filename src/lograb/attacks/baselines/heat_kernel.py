@@ -109,7 +109,7 @@ def heat_kernel(
 
 
 def _proofs(seen: Observations, batches: list[tuple[Ints, int]], keys: Ints) -> tuple[Floats, int]:
-    """Decide the pairs of complete patches that pass the check: 1, -1, or 0 for the others; and count the patches."""
+    """Decide the pairs of patches that pass the check: 1, -1, or 0 for the others; and count these patches."""
     total, certified = np.zeros(len(keys)), 0
     for which, q in batches:
         vectors, values = spectra_of(seen, which, q)
