@@ -124,11 +124,11 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     `lograb.metrics.list_f1`). ``island_cohesion`` is over the answer's islands, ``component_cohesion`` over the
     connected components of the claimed edges, as printed. ``cross`` judges the edges between islands that an
     answer gives beside its claims, and both together. ``precision`` and ``recall`` are global,
-    ``recovered_precision`` and ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
-    over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. ``hits``
-    counts the claims that are right, ``found`` those of them that some patch contains. A metric
-    that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs,
-    calibration without probabilities) is None.
+    ``recovered_precision`` and ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island
+    Cohesion and bounds the recall over true edges between nodes of islands: ``recovered_recall``, where the
+    recovered nodes are those. ``hits`` counts the claims that are right, ``found`` those of them that some patch
+    contains. A metric that the answer does not allow (cohesion without islands, a ranking or a Frobenius error
+    without true pairs, calibration without probabilities) is None.
 
     Parameters
     ----------
