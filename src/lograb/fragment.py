@@ -62,8 +62,9 @@ def _words(digest: bytes) -> list[int]:
 
 
 def _unused(spec: InstanceSpec) -> set[str]:
-    """Name what a spec without defences need not say, so that its noise stays what it was."""
-    return {name for name, empty in (("defences", ()), ("releases", 1)) if getattr(spec, name) == empty}
+    """Name what is not asked for, and so changes no noise."""
+    later = (("defences", ()), ("releases", 1), ("cluster_size", None))
+    return {name for name, empty in later if getattr(spec, name) == empty}
 
 
 def lay_out_shared(

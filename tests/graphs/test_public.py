@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 
 from lograb.errors import LograbError, MissingExtraError
 from lograb.graphs.catalog import DATASETS
+from lograb.graphs.fetch import fetch
 from lograb.graphs.public import blogcatalog, lrgb, ogb, planetoid, tu
 from lograb.graphs.sources import load_graph, load_graphs
 from lograb.spec import Origin
@@ -105,6 +107,14 @@ def test_a_changed_file_in_the_mirror_is_refused(own_mirror: Path) -> None:
         load_graph("cora")
 
 
+@pytest.fixture
+def tiny_pubmed(own_mirror: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mirror with a PubMed of five nodes, which the pinned checksums would refuse."""
+    monkeypatch.setattr(planetoid, "CHECKSUMS", {})
+    write_pubmed(own_mirror)
+    return own_mirror
+
+
 def write_pubmed(mirror: Path) -> None:
     """Write five nodes in Planetoid's format: 0, 1 known, 2 and 4 tested, 3 without a row."""
     content = {
@@ -121,8 +131,7 @@ def write_pubmed(mirror: Path) -> None:
     (folder / "ind.pubmed.test.index").write_text("4\n2\n")
 
 
-def test_planetoid_format(own_mirror: Path) -> None:
-    write_pubmed(own_mirror)
+def test_planetoid_format(tiny_pubmed: Path) -> None:
     assert DATASETS["pubmed"].locate() == "mirror"
     graph = load_graph("pubmed")
     assert graph.edges.tolist() == [[0, 1], [1, 4], [2, 4]]
@@ -132,27 +141,24 @@ def test_planetoid_format(own_mirror: Path) -> None:
     assert graph.notices == ()
 
 
-def test_full_pubmed_wins_over_its_structure(own_mirror: Path) -> None:
-    write_pubmed(own_mirror)
-    (own_mirror / "pubmed-structure").mkdir()
-    (own_mirror / "pubmed-structure/pubmed.npz").write_bytes(b"not even read")
+def test_full_pubmed_wins_over_its_structure(tiny_pubmed: Path) -> None:
+    (tiny_pubmed / "pubmed-structure").mkdir()
+    (tiny_pubmed / "pubmed-structure/pubmed.npz").write_bytes(b"not even read")
     assert load_graph("pubmed").features is not None
 
 
-def test_planetoid_test_index_must_fit(own_mirror: Path) -> None:
-    write_pubmed(own_mirror)
-    (own_mirror / "planetoid/PubMed/raw/ind.pubmed.test.index").write_text("4\n1\n")
+def test_planetoid_test_index_must_fit(tiny_pubmed: Path) -> None:
+    (tiny_pubmed / "planetoid/PubMed/raw/ind.pubmed.test.index").write_text("4\n1\n")
     with pytest.raises(LograbError, match=r"test\.index"):
         load_graph("pubmed")
 
 
-def test_planetoid_pickles_cannot_execute(own_mirror: Path, tmp_path: Path) -> None:
+def test_planetoid_pickles_cannot_execute(tiny_pubmed: Path, tmp_path: Path) -> None:
     class Evil:
         def __reduce__(self) -> tuple[Any, ...]:
             return os.mkdir, (str(tmp_path / "executed"),)
 
-    write_pubmed(own_mirror)
-    (own_mirror / "planetoid/PubMed/raw/ind.pubmed.graph").write_bytes(pickle.dumps({0: [Evil()]}, 2))
+    (tiny_pubmed / "planetoid/PubMed/raw/ind.pubmed.graph").write_bytes(pickle.dumps({0: [Evil()]}, 2))
     with pytest.raises(LograbError, match=r"ind\.pubmed\.graph.*mkdir"):
         load_graph("pubmed")
     assert not (tmp_path / "executed").exists()
@@ -187,6 +193,13 @@ def test_tu_inconsistencies_are_refused(tmp_path: Path, part: str, text: str, pr
         list(tu.read_tu("tiny", write_tu(tmp_path, **{part: text}), ORIGIN))
 
 
+@pytest.fixture
+def unpinned_ogb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files of our own pass for OGB's."""
+    monkeypatch.setattr(ogb, "FILES", {part: replace(file, sha256="") for part, file in ogb.FILES.items()})
+
+
+@pytest.mark.usefixtures("unpinned_ogb")
 def test_ogb_format(own_mirror: Path) -> None:
     content = {"edge": "0,1\n1,0\n2,1\n2,2\n", "node-feat": "0.5,-1\n1e-3,2\n3,4\n",
                "node-label": "4\n0\n39\n"}
@@ -285,6 +298,21 @@ def test_coco_labels_close_the_gaps() -> None:
         lrgb._labels("coco-sp", [0, 12])
 
 
+@pytest.mark.parametrize(("name", "suffix"), [("pascalvoc-sp", "pickle"), ("pcqm-contact", "pt")])
+def test_tensors_that_repeat_one_number_are_refused(own_mirror: Path, name: str, suffix: str) -> None:
+    torch = pytest.importorskip("torch")
+    (own_mirror / f"lrgb/{name}/raw").mkdir(parents=True)
+    item = (torch.ones(3, 2), torch.ones(1), torch.zeros(1, dtype=torch.int64).expand(2, 2**40), torch.ones(3))
+    for split in ("train", "val", "test"):
+        with (own_mirror / f"lrgb/{name}/raw/{split}.{suffix}").open("wb") as file:
+            if suffix == "pickle":
+                pickle.dump([item], file)
+            else:
+                torch.save([(*item, torch.ones(1))], file)
+    with pytest.raises(LograbError, match="claims 17592186044416 bytes"):
+        next(iter(load_graphs(name)))
+
+
 def test_pcqm_contact_in_lrgbs_format(own_mirror: Path) -> None:
     torch = pytest.importorskip("torch")
     (own_mirror / "lrgb/pcqm-contact/raw").mkdir(parents=True)
@@ -336,3 +364,22 @@ class _Stored:
         from torch.storage import _load_from_bytes
 
         return _load_from_bytes, (self.content,)
+
+
+PINNED = [*planetoid.raw_files("cora"), *planetoid.raw_files("citeseer"), *planetoid.raw_files("pubmed"),
+          *tu.FILES.values(), ogb.FILES["node-label"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", PINNED, ids=lambda file: file.path)
+def test_publishers_files_are_pinned(mirror: Path, file: Any) -> None:
+    assert file.sha256
+    if (mirror / file.path).exists():
+        assert fetch((file,)).paths[file.path] == mirror / file.path
+
+
+def test_a_file_with_another_checksum_is_refused(own_mirror: Path) -> None:
+    for file in PINNED:
+        (own_mirror / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (own_mirror / file.path).write_bytes(b"else")
+        with pytest.raises(LograbError, match="must have SHA-256"):
+            fetch((file,))
