@@ -19,7 +19,8 @@ from command import Part, one_of, parse
 
 if __name__ == "__main__":
     folder = {"metavar": "FOLDER", "type": Path}
-    known = one_of(lambda: [*import_module("lograb.learning.links.catalog").LINKS, *VARIANTS])
+    known = one_of(lambda: [*import_module("lograb.learning.links.catalog").LINKS, "seal-inside", "neo-gnn-inside",
+                            "lightgcn-inside", "neo-gnn-hidden"])
     source = {"metavar": "SOURCE", "type": one_of(["cora", "citeseer", "pubmed"])}
     run = parse(__doc__, {
         "run": Part(lambda folder, source, names: measure_all(folder, source, names), "measure what FOLDER does "

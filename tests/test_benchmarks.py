@@ -15,7 +15,7 @@ SCRIPTS = {
     "classification": ["run", "table", "choices", "parameters"],
     "generation": ["cora", "citation", "large", "growth", "global"],
     "links": ["run", "table", "counts"],
-    "neural": ["rows", "choices", "speed"],
+    "neural": ["rows", "rules", "speed"],
     "reconstruction": ["core", "ablation", "choices", "eigen-sync", "centres", "clusters", "rivals", "pairs",
                        "speed"],
     "variational": ["exact", "recovery", "rivals", "truth", "budget", "growth"],

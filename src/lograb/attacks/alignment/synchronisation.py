@@ -26,13 +26,13 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lograb.attacks.alignment.lanczos import leading_eigenvectors
 from lograb.attacks.alignment.overlaps import Overlaps, locate_overlaps
 from lograb.attacks.alignment.partners import choose_pairs, number_components
 from lograb.attacks.alignment.relative_maps import OVERLAP_RANK, CompletionName, relative_maps
-from lograb.attacks.baselines.nearest import MetricName
+from lograb.attacks.baselines.nearest import NeighbourRule
 from lograb.parallel import ordered_map
 from lograb.ragged import pointer
 from lograb.types import Floats, Ints, Matrix, Observations
@@ -46,10 +46,8 @@ FRAME_RANK = 1e-6
 RESIDUAL_FLOOR = 0.01
 
 
-class SynchronisationSettings(BaseModel):
+class SynchronisationSettings(NeighbourRule):
     """Choices of every attack that synchronises patches and joins nearest neighbours."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     min_overlap: int = Field(default=2, ge=1)
     """Shared nodes that a pair of patches needs to be aligned."""
@@ -66,10 +64,6 @@ class SynchronisationSettings(BaseModel):
     """Relative accuracy of the Lanczos iteration."""
     dense_below: int = Field(default=600, ge=0)
     """Components with at most this many coordinates are solved by a dense method."""
-    neighbours: int = Field(default=10, ge=1)
-    """Claims per node in the nearest-neighbour graph."""
-    metric: MetricName = "cosine"
-    """How nodes are compared: by cosine, or by distance."""
 
 
 @dataclass(frozen=True, eq=False)

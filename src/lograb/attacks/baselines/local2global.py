@@ -65,8 +65,7 @@ def local2global(
     Uses members and eigenvectors. Unchanged under the signs of the eigenvectors of each patch, but for
     ties (equal eigenvalues of the block matrix).
     """
-    rows, component, diagnostics = align(seen, rng, settings)
-    return join_neighbours(seen, rows, component, settings.neighbours, settings.metric, diagnostics)
+    return join_neighbours(seen, *align(seen, rng, settings), settings)
 
 
 def align(
