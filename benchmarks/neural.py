@@ -18,7 +18,8 @@ if __name__ == "__main__":
         "rows": Part(lambda sources: rows(sources), "GAE, VGAE and GCN-LE with and without features, on Cora and "
                      "CiteSeer", "~ 10 minutes", (sources,)),
         "rules": Part(lambda sources: rules(sources), "what the rule of output costs each of the six rivals; "
-                      "'citation' is generated", "~ half an hour", (sources | {"type": more, "default": ["citation", "cora"]},)),
+                      "'citation' is generated", "~ half an hour",
+                      (sources | {"type": more, "default": ["citation", "cora"]},)),
         "speed": Part(lambda: speed(), "seconds and memory, up to BlogCatalog", "~ 6 minutes"),
     }, default="rows")  # fmt: skip
 
