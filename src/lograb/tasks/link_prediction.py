@@ -26,7 +26,7 @@ from lograb.tasks.node_classification import check_counts
 from lograb.types import Floats, Ints
 
 BLIND = ("By construction {method} cannot tell here which nodes belong together: in what it reads no path runs "
-         "between fragments. What its AUROC has above 0.5 it has from how many neighbours each node has.")
+         "between fragments. An AUROC other than 0.5 is chance, or shows how many neighbours each node has.")
 
 
 @dataclass(frozen=True, eq=False)
