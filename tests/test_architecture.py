@@ -11,14 +11,15 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
-GROUND = {"errors", "limits", "spec", "ragged", "names", "progress", "parallel", "writing", "answer_file",
-          "conventions", "conversions", "own_arrays", "types", "pairs", "score"}  # fmt: skip
+GROUND = {"errors", "limits", "arrays", "spec", "ragged", "names", "progress", "parallel", "writing",
+          "answer_file", "conventions", "conversions", "own_arrays", "types", "pairs", "score"}  # fmt: skip
 STAGES = {"graphs", "patches", "observations", "fragment", "packed", "instance", "archive", "consistency"}
 MAY = {
     "errors": set(),
     "progress": set(),
     "parallel": set(),
     "limits": {"errors"},
+    "arrays": {"errors", "limits"},
     "ragged": {"errors"},
     "names": set(),
     "conventions": {"errors"},

@@ -324,8 +324,9 @@ class Observations:
         ('ann', 'bob', 'eve')
         """
         protocol = Protocol.of(strategy=strategy, d=d, sigma=sigma, gauge=gauge)
-        fields = pack(members, vectors, names, values=values, next_values=next_values, centres=centres,
-                      degrees=degrees, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)  # fmt: skip
+        given = {"members": members, "vectors": vectors, "values": values, "next_values": next_values,
+                 "centres": centres, "degrees": degrees}  # fmt: skip
+        fields = pack(given, names, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)
         return cls(protocol.model_copy(update={"k": int(fields["ranks"].max())}), **fields)
 
     @property

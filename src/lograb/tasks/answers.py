@@ -25,7 +25,7 @@ import numpy as np
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.limits import REMEDY, max_bytes
-from lograb.tasks.answer_arrays import build_answer, read_arrays
+from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.types import Reconstruction
 
 EXTRA: tuple[str, ...] = ("score", "claimed")
@@ -56,7 +56,7 @@ def _cut(answer: Reconstruction, threshold: float) -> Reconstruction:
 
 
 def _read_npz(path: Path, instance: Instance) -> list[Reconstruction]:
-    arrays = read_arrays(path)
+    arrays = read_answer_arrays(path)
     return [build_answer(f"the answer '{path}'", arrays, number, graph.n_nodes, graph.node_names)
             for number, graph in enumerate(instance)]  # fmt: skip
 
