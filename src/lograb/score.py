@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -17,21 +17,13 @@ HEADLINES = {"reconstruction": ("f1", "f1_interval"), "classification": ("f1_mic
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatchScores:
-    """What was found inside each patch; arrays of shape (n_patches,).
+    """What was found inside each patch; arrays of shape (n_patches,)."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The patches' names, or their numbers.
-    sizes, edges : members and true edges of a patch
-    found, wrong : true edges that are claimed, and claimed pairs that are none
-    """
-
-    names: tuple[str, ...]
-    sizes: Ints
-    edges: Ints
-    found: Ints
-    wrong: Ints
+    names: tuple[str, ...]  # the patches' names, or their numbers
+    sizes: Ints  # members of a patch
+    edges: Ints  # its true edges
+    found: Ints  # those that are claimed
+    wrong: Ints  # claimed pairs that are no edges
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -61,13 +53,12 @@ class Score:
     task : {"reconstruction", "classification", "links"}
     values : dict
         Every number by name, ready for JSON: the same as `to_dict`. ``score["auroc"]`` is short for one of them.
-    patches : PatchScores, optional
-        For reconstruction: what was found in each patch.
+    patches : for reconstruction: what was found in each patch
     """
 
     task: str
     values: dict[str, Any]
-    patches: PatchScores | None = field(default=None)
+    patches: PatchScores | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]

@@ -386,6 +386,15 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     assert "degree: x" in err
 
 
+@needs_torch
+def test_command_line_says_what_can_say_nothing(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "x.lograb"
+    instance().save(path)
+    out = run(capsys, monkeypatch, "link", path, "--method", "lightgcn", "--set", "epochs=1")[1]
+    assert "By construction lightgcn cannot tell" in out
+    assert "By construction" not in run(capsys, monkeypatch, "link", path, "--method", "degree")[1]
+
+
 def test_command_line_says_why_it_does_not_apply(tmp_path, capsys, monkeypatch):
     path = tmp_path / "x.lograb"
     lograb.generate(communities(), d=3, k=4).save(path)
