@@ -51,6 +51,7 @@ def generate(
     gauge: GaugeName = "sign",
     seed: int = 0,
     clusters: int | None = None,
+    cluster_size: int | None = None,
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
     graph: int | None = None,
@@ -73,7 +74,7 @@ def generate(
     sigma : standard deviation of the noise on every entry of the embedding
     gauge : what stays undetermined in the embedding: sign, rotation or none
     seed : all randomness follows from it
-    clusters : for cluster: how many; by default about one per 50 observed nodes
+    clusters, cluster_size : for cluster: how many, or how many observed nodes each has, about; 50 by default
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
     graph : which graph of a dataset that holds many; all of them by default
@@ -93,7 +94,8 @@ def generate(
     20
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
-                  "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
+                  "clusters": clusters, "cluster_size": cluster_size, "seed_nodes": seed_nodes,
+                  "eigenvalues": eigenvalues}  # fmt: skip
     manifest, pieces = _plan(source, parameters | unknown, bring(patches, patches_by), graph, header, progress)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])

@@ -369,7 +369,7 @@ def _as_array(name: str, values: Any) -> Ints | Floats:
     if scores:
         return array
     if not array.size and array.ndim == 1:
-        return np.empty((0, 2) if name in ("edges", "judged") else 0, dtype=np.int64)
+        return np.empty((0, 2) if name in ("edges", "judged", "cross") else 0, dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise LograbError(f"the {name} of a reconstruction must be whole numbers, got {array.dtype}")
     return array
@@ -388,6 +388,8 @@ class Reconstruction:
         a patch but are not listed count as least likely. By default the claimed edges only
     judged_scores : float64 (n_judged,)
     islands : int64 (n_nodes,), for attacks that assemble patches: the island of each node, -1 for none
+    cross : int64 (n_cross, 2), probable edges between islands, none of them claimed (Algorithm 2's second output)
+    cross_scores : float64 (n_cross,)
     diagnostics : whatever the method wants to tell; JSON-ready
     unlisted : where scores are probabilities: the mean probability of the pairs that share a patch and are not
         listed; None says that scores only rank
@@ -407,16 +409,20 @@ class Reconstruction:
     node_names: tuple[str, ...] | None = None
     method: str = ""
     seconds: float | None = None
+    cross: Ints | None = None
+    cross_scores: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands"):
+        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "cross", "cross_scores"):
             if getattr(self, name) is not None or name in ("edges", "scores", "nodes"):
                 object.__setattr__(self, name, _as_array(name, getattr(self, name)))
         self._check_pairs("edges", self.edges, self.scores)
-        if (self.judged is None) != (self.judged_scores is None):
-            raise LograbError("judged pairs and their scores belong together")
-        if self.judged is not None and self.judged_scores is not None:
-            self._check_pairs("judged pairs", self.judged, self.judged_scores)
+        for what, pairs, scores in (("judged pairs", self.judged, self.judged_scores),
+                                    ("edges between islands", self.cross, self.cross_scores)):  # fmt: skip
+            if (pairs is None) != (scores is None):
+                raise LograbError(f"{what} and their scores belong together")
+            if pairs is not None and scores is not None:
+                self._check_pairs(what, pairs, scores)
         nodes = self.nodes
         if nodes.ndim != 1:
             raise LograbError(f"recovered nodes must be a list of ids, got shape {nodes.shape}")

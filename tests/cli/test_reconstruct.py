@@ -280,6 +280,12 @@ def test_an_answer_replaces_earlier_answers_only(folder, tmp_path):
     assert "finite" in done.stderr
 
 
+def test_it_is_said_why_nothing_is_claimed(tmp_path):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path, "--strategy", "global", "-k", 8)
+    assert "none of 1 patches is core" in words(ok("attack", path, "--method", "afr").stderr)
+
+
 def test_who_cannot_read_any_patch_says_so(tmp_path):
     path = tmp_path / "x.lograb"
     ok("generate", "karate", "-o", path, "-d", 2, "-k", 34, "--gauge", "rotation", "--sigma", 0.05)

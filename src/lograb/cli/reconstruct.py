@@ -65,6 +65,8 @@ def attack_instance(
         notice(f"the answer is in '{output}'" + (f", that of seed {seed}" if repeats > 1 else ""))
     if first.score is None:
         notice("the file has no truth: nothing is scored")
+    if len(first.answers) == 1 and (why := first.answers[0].diagnostics.get("nothing_claimed")):
+        notice(f"nothing is claimed: {why}")
     if any(answer.unlisted is None and "expected" in answer.diagnostics for answer in first.answers):
         notice("no embedding was read, only who shares patches with whom: the scores are no probabilities")
     result = {"method": method, "features": features, **first.to_dict(), **_spread(runs)}

@@ -53,7 +53,8 @@ def _random(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, _: Patch
 
 
 def _cluster(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, _: Patches | None) -> Patches:
-    return clusters(graph.adjacency, select(graph.n_nodes, spec.p, rng), spec.d, spec.clusters, rng)
+    observed = select(graph.n_nodes, spec.p, rng)
+    return clusters(graph.adjacency, observed, spec.d, spec.clusters, spec.cluster_size, rng)
 
 
 def _custom(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, brought: Patches | None) -> Patches:

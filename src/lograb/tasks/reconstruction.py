@@ -20,7 +20,7 @@ import numpy as np
 from lograb.attacks import ATTACKS, Attack, label_of
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges
+from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges, list_f1
 from lograb.pairs import edge_keys, shared_pairs
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
@@ -28,7 +28,7 @@ from lograb.score import PatchScores, Score
 from lograb.tasks.answers import read_answers
 from lograb.tasks.isolation import FileAttack, choose_attack, run_isolated
 from lograb.tasks.parcel import private_copy
-from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
+from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, estimate_components, island_cohesion
 from lograb.theory.recoverability import relative_error
 from lograb.types import Bools, Floats, Graph, Ints, Observations, Patches, Reconstruction
 
@@ -133,12 +133,15 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     """Score an answer against the truth, between its floor and its ceiling.
 
     F1 comes in two scopes: ``global`` counts all true edges, ``recovered`` those among the nodes that
-    the answer claims to have recovered. ``precision`` and ``recall`` are global, ``recovered_precision`` and
-    ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
-    over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. ``hits``
-    counts the claims that are right, ``found`` those of them that some patch contains. A metric
-    that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs,
-    calibration without probabilities) is None.
+    the answer claims to have recovered; ``list`` counts as the paper's appendix does, for comparison only (see
+    `lograb.metrics.list_f1`). ``island_cohesion`` is over the answer's islands, ``component_cohesion`` over the
+    connected components of the claimed edges, as printed. ``cross`` judges the edges between islands that an
+    answer gives beside its claims, and both together. ``precision`` and ``recall`` are global,
+    ``recovered_precision`` and ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island
+    Cohesion and bounds the recall over true edges between nodes of islands: ``recovered_recall``, where the
+    recovered nodes are those. ``hits`` counts the claims that are right, ``found`` those of them that some patch
+    contains. A metric that the answer does not allow (cohesion without islands, a ranking or a Frobenius error
+    without true pairs, calibration without probabilities) is None.
 
     Parameters
     ----------
@@ -203,7 +206,8 @@ def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[st
     seen = np.isin(edge_keys(truth[instance.co_observed], instance.n_nodes),
                    edge_keys(answer.edges, instance.n_nodes))  # fmt: skip
     return {
-        "f1": {"global": everywhere.f1, "recovered": recovered.f1},
+        "f1": {"global": everywhere.f1, "recovered": recovered.f1,
+               "list": list_f1(truth, answer.edges, answer.scores, instance.n_nodes)},
         "f1_interval": everywhere.f1_interval(),
         "precision": everywhere.precision,
         "recall": everywhere.recall,
@@ -217,6 +221,7 @@ def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[st
         "co_observed": judged.n_true,
         "frobenius_error": error if np.isfinite(error) else None,
         **_cohesion(truth, answer),
+        "cross": None if answer.cross is None else _cross(truth, answer.edges, answer.cross, instance.n_nodes),
         **_ranking(judged),
     }, judged, _patch_scores(instance, answer)  # fmt: skip
 
@@ -227,7 +232,15 @@ def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
         cohesion = island_cohesion(truth, answer.edges, answer.islands)
         boundary = boundary_ratio(truth, answer.islands)
     interval = None if cohesion is None or boundary is None else cohesion_recall_interval(cohesion, boundary)
-    return {"island_cohesion": cohesion, "recall_interval": interval}
+    components = island_cohesion(truth, answer.edges, estimate_components(answer.edges, answer.n_nodes))
+    return {"island_cohesion": cohesion, "recall_interval": interval, "component_cohesion": components}
+
+
+def _cross(truth: Ints, edges: Ints, cross: Ints, n_nodes: int) -> dict[str, Any]:
+    """Count the edges between islands by themselves, and together with the claimed ones (global)."""
+    alone = count_edges(truth, cross, n_nodes)
+    both = count_edges(truth, np.concatenate([edges, cross]), n_nodes)
+    return {"precision": alone.precision, "recall": alone.recall, "f1_together": both.f1}
 
 
 def _judged(instance: Instance, answer: Reconstruction) -> Judged:
@@ -320,9 +333,9 @@ def _as_list(answer: Any) -> Sequence[Reconstruction]:
 
 def _mean(scores: list[Any]) -> Any:
     """Average nested scores position by position; None where nothing is defined."""
-    if isinstance(scores[0], dict):
-        return {key: _mean([s[key] for s in scores]) for key in scores[0]}
     present = [s for s in scores if s is not None]
     if not present:
         return None
+    if isinstance(present[0], dict):
+        return {key: _mean([s[key] for s in present]) for key in present[0]}
     return np.mean(present, axis=0).tolist()
