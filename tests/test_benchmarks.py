@@ -16,7 +16,7 @@ SCRIPTS = {
     "generation": ["cora", "citation", "large", "growth", "global"],
     "links": ["run", "table", "counts"],
     "neural": ["rows", "rules", "speed"],
-    "reconstruction": ["core", "ablation", "choices", "eigen-sync", "centres", "clusters", "rivals", "pairs",
+    "reconstruction": ["core", "ablation", "choices", "eigen-sync", "centres", "rules", "rivals", "pairs",
                        "speed"],
     "variational": ["exact", "recovery", "rivals", "truth", "budget", "growth"],
 }  # fmt: skip

@@ -20,7 +20,7 @@ import numpy as np
 from lograb import archive
 from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
-from lograb.attacks import ATTACKS, as_attack, label_of
+from lograb.attacks import ATTACKS, label_of
 from lograb.consistency import check_graph
 from lograb.errors import LograbError, Notify, unknown_name, warn
 from lograb.fragment import fragment
@@ -33,6 +33,7 @@ from lograb.score import Score
 from lograb.spec import GaugeName, InstanceSpec, StrategyName
 from lograb.tasks import attack as attack
 from lograb.tasks import evaluate as evaluate
+from lograb.tasks.isolation import choose_attack
 from lograb.types import Graph, Patches
 
 INPUTS = ("graph", "patches", "patches_by", "header", "progress")
@@ -50,6 +51,7 @@ def generate(
     gauge: GaugeName = "sign",
     seed: int = 0,
     clusters: int | None = None,
+    cluster_size: int | None = None,
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
     graph: int | None = None,
@@ -72,7 +74,7 @@ def generate(
     sigma : standard deviation of the noise on every entry of the embedding
     gauge : what stays undetermined in the embedding: sign, rotation or none
     seed : all randomness follows from it
-    clusters : for cluster: how many; by default about one per 50 observed nodes
+    clusters, cluster_size : for cluster: how many, or how many observed nodes each has, about; 50 by default
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
     graph : which graph of a dataset that holds many; all of them by default
@@ -92,7 +94,8 @@ def generate(
     20
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
-                  "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
+                  "clusters": clusters, "cluster_size": cluster_size, "seed_nodes": seed_nodes,
+                  "eigenvalues": eigenvalues}  # fmt: skip
     manifest, pieces = _plan(source, parameters | unknown, bring(patches, patches_by), graph, header, progress)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
@@ -162,8 +165,8 @@ def compare(
     ----------
     subject : Instance, or a source with the parameters of `generate`; from a source each seed makes an instance of
         its own, on an instance seeds vary the attacks' draws only
-    attacks : list of names, attack objects and functions; by default all that need no optional dependency and take
-        graphs of any size
+    attacks : list of names (``file.py:function`` too), attack objects and functions; by default all that need no
+        optional dependency and take graphs of any size
     seeds : how many; those of instances count up from the parameter ``seed``, those of attacks from 0
     features : whether the attacks that can use features see those of the observed nodes
     progress : called with the attack that runs and its stage, how many runs are done and how many there are
@@ -235,12 +238,12 @@ def _choose(attacks: Sequence[Any] | None) -> dict[str, Any]:
     """Name the attacks of a comparison, each differently."""
     if attacks is None:
         usual = [name for name, kind in ATTACKS.items() if kind.extra is None and not kind.small_only]
-        return {name: as_attack(name) for name in usual}
+        return {name: choose_attack(name) for name in usual}
     if isinstance(attacks, str) or not isinstance(attacks, Iterable):
         raise LograbError("compare takes a list of attacks (names, attack objects, functions), got "
                           f"{attacks!r:.60}: write compare(instance, [{attacks!r:.60}])")  # fmt: skip
     chosen: dict[str, Any] = {}
-    for attacker in map(as_attack, attacks):
+    for attacker in map(choose_attack, attacks):
         base = label_of(attacker)
         names = chain([base], (f"{base} ({number})" for number in count(2)))
         chosen[next(name for name in names if name not in chosen)] = attacker

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import scipy.sparse as sp
 
 from lograb.errors import LograbError, MissingExtraError
 from lograb.graphs.catalog import DATASETS
+from lograb.graphs.fetch import fetch
 from lograb.graphs.public import blogcatalog, lrgb, ogb, planetoid, tu
 from lograb.graphs.sources import load_graph, load_graphs
 from lograb.spec import Origin
@@ -210,6 +212,12 @@ def test_tu_inconsistencies_are_refused(tmp_path: Path, part: str, text: str, pr
         list(tu.read_tu("tiny", write_tu(tmp_path, **{part: text}), ORIGIN))
 
 
+@pytest.fixture
+def unpinned_ogb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files of our own pass for OGB's."""
+    monkeypatch.setattr(ogb, "FILES", {part: replace(file, sha256="") for part, file in ogb.FILES.items()})
+
+
 def write_ogb(mirror: Path, *parts: str) -> None:
     content = {"edge": "0,1\n1,0\n2,1\n2,2\n", "node-feat": "0.5,-1\n1e-3,2\n3,4\n",
                "node-label": "4\n0\n39\n"}
@@ -219,6 +227,7 @@ def write_ogb(mirror: Path, *parts: str) -> None:
         path.write_bytes(gzip.compress(content[part].encode()))
 
 
+@pytest.mark.usefixtures("unpinned_ogb")
 def test_ogb_format(own_mirror: Path) -> None:
     write_ogb(own_mirror, *ogb.FILES)
     assert DATASETS["ogbn-arxiv"].locate() == "mirror"
@@ -234,6 +243,7 @@ def test_ogb_format(own_mirror: Path) -> None:
         load_graph("ogbn-arxiv")
 
 
+@pytest.mark.usefixtures("unpinned_ogb")
 def test_ogb_without_features_says_so(own_mirror: Path) -> None:
     write_ogb(own_mirror, "edge", "node-label")
     assert DATASETS["ogbn-arxiv"].locate() == "mirror"
@@ -326,6 +336,21 @@ def test_coco_labels_close_the_gaps() -> None:
         lrgb._labels("coco-sp", [0, 12])
 
 
+@pytest.mark.parametrize(("name", "suffix"), [("pascalvoc-sp", "pickle"), ("pcqm-contact", "pt")])
+def test_tensors_that_repeat_one_number_are_refused(own_mirror: Path, name: str, suffix: str) -> None:
+    torch = pytest.importorskip("torch")
+    (own_mirror / f"lrgb/{name}/raw").mkdir(parents=True)
+    item = (torch.ones(3, 2), torch.ones(1), torch.zeros(1, dtype=torch.int64).expand(2, 2**40), torch.ones(3))
+    for split in ("train", "val", "test"):
+        with (own_mirror / f"lrgb/{name}/raw/{split}.{suffix}").open("wb") as file:
+            if suffix == "pickle":
+                pickle.dump([item], file)
+            else:
+                torch.save([(*item, torch.ones(1))], file)
+    with pytest.raises(LograbError, match="claims 17592186044416 bytes"):
+        next(iter(load_graphs(name)))
+
+
 def test_pcqm_contact_in_lrgbs_format(own_mirror: Path) -> None:
     torch = pytest.importorskip("torch")
     (own_mirror / "lrgb/pcqm-contact/raw").mkdir(parents=True)
@@ -377,3 +402,23 @@ class _Stored:
         from torch.storage import _load_from_bytes
 
         return _load_from_bytes, (self.content,)
+
+
+PINNED = [*planetoid.raw_files("cora"), *planetoid.raw_files("citeseer"), *planetoid.raw_files("pubmed"),
+          *tu.raw_files("proteins").values(), *tu.raw_files("msrc-21").values(),
+          ogb.FILES["node-label"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", PINNED, ids=lambda file: file.path)
+def test_publishers_files_are_pinned(mirror: Path, file: Any) -> None:
+    assert file.sha256
+    if (mirror / file.path).exists():
+        assert fetch((file,)).paths[file.path] == mirror / file.path
+
+
+def test_a_file_with_another_checksum_is_refused(own_mirror: Path) -> None:
+    for file in PINNED:
+        (own_mirror / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (own_mirror / file.path).write_bytes(b"else")
+        with pytest.raises(LograbError, match="must have SHA-256"):
+            fetch((file,))

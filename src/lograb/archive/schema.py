@@ -113,8 +113,9 @@ TOGETHER = (
     (FEATURE_PTR, FEATURE_COLUMNS, FEATURE_WEIGHTS),
     (EDGE_PTR, EDGE_ENDS, TRUTH_PTR, TRUTH, CO_OBSERVED),
 )
-# A file may claim this many nodes, or so many for each member of a patch, before it is refused.
+# A file may claim this many nodes (features), or so many for each member of a patch (entry), before it is refused.
 FREE_NODES, NODES_PER_ENTRY = 10**7, 1000
+FREE_FEATURES, FEATURES_PER_ENTRY = 10**6, 100
 # Whatever would answer Task 1 or help with it, and so is left out of an archive without truth. Which members of a
 # cluster are its core tells that each of the others has a neighbour there.
 TRUTH_PARTS = ("truth", "patch_edges", "fragments")

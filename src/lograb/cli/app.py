@@ -102,6 +102,7 @@ def generate(
     gauge: options.Gauge = "sign",
     seed: options.Seed = 0,
     clusters: options.Clusters = None,
+    cluster_size: options.ClusterSize = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
     patches_by: options.PatchesBy = None,
@@ -156,8 +157,9 @@ def attack(
 ) -> None:
     """Rebuild the graph from an instance's observations.
 
-    With --method file.py:function that file is executed, and its function (observations, rng) ->
-    lograb.Reconstruction attacks: name only files that you trust.
+    With --method file.py:function that file is executed, in a process of its own that is given the observations
+    only, and its function (observations, rng) -> lograb.Reconstruction attacks. That is no sandbox: name only
+    files that you trust.
     """
 
 
@@ -177,6 +179,7 @@ def compare(
     gauge: options.Gauge = "sign",
     seed: options.Seed = 0,
     clusters: options.Clusters = None,
+    cluster_size: options.ClusterSize = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
     patches_by: options.PatchesBy = None,
@@ -188,7 +191,7 @@ def compare(
     """Set attacks side by side, between one floor and one ceiling.
 
     An instance has its parameters; of a graph the options make an instance per seed. As for 'lograb attack',
-    file.py:function is an attack too, and that file is executed.
+    file.py:function is an attack too, and runs in a process of its own.
     """
 
 

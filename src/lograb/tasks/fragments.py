@@ -135,7 +135,8 @@ def _cores(instance: Instance, patches: PatchSet) -> Ints:
 
 def without_halos(instance: Instance) -> Instance:
     """Cut the clusters of an instance anew without their halos, and observe them with the same parameters."""
-    spec = instance.spec.model_copy(update={"strategy": "custom", "p": 1.0, "clusters": None, "d": 0})
+    spec = instance.spec.model_copy(update={"strategy": "custom", "p": 1.0, "clusters": None, "cluster_size": None,
+                                             "d": 0})
     tables = []
     for number, graph in enumerate(instance):
         if graph.core is None:

@@ -21,7 +21,8 @@ URL = "https://ogb.stanford.edu/docs/nodeprop/"
 LICENCE = "ODC-BY"
 MAX_LINE = 1 << 20
 ARCHIVE = RawFile("ogb/arxiv.zip", url="https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip")
-FILES = {part: RawFile(f"ogb/ogbn_arxiv/raw/{part}.csv.gz", archive=ARCHIVE,
+CHECKSUMS = {"node-label": "b06e7cf75d909de66ce49bc4188a6dc525224f85dd6dcb36137de3d9321830d1"}
+FILES = {part: RawFile(f"ogb/ogbn_arxiv/raw/{part}.csv.gz", CHECKSUMS.get(part, ""), archive=ARCHIVE,
                        member=f"arxiv/raw/{part}.csv.gz")
          for part in ("edge", "node-label", "node-feat")}
 DIRECTED = "edges are directed in the source; an edge in either direction counts"

@@ -15,6 +15,7 @@ from torch_geometric.nn import LightGCN
 from lograb.learning.links.fragmented import FragmentedGraph, Strangers, nothing_to_learn_from
 from lograb.learning.links.settings import LightGcnSettings
 from lograb.learning.randomness import pick_device, seeded
+from lograb.parallel import threads_for
 from lograb.progress import Progress
 from lograb.types import Floats, Ints
 
@@ -31,7 +32,7 @@ def lightgcn(
     device = pick_device()
     edge_index, neighbours = (torch.from_numpy(part.T.copy()).to(device) for part in (both, known))
     touched = torch.from_numpy(np.unique(both)).to(device)
-    with seeded(rng):
+    with threads_for(graph.n_nodes), seeded(rng):
         network = LightGCN(graph.n_nodes, settings.width, settings.layers).to(device)
         optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
         for epoch in range(settings.epochs):

@@ -21,6 +21,7 @@ from lograb.learning.links.fragmented import FragmentedGraph, draw_edges, symmet
 from lograb.learning.links.settings import NeoGnnSettings
 from lograb.learning.randomness import pick_device, seeded
 from lograb.learning.sparse import propagation_matrix, sparse_product, to_torch
+from lograb.parallel import threads_for
 from lograb.progress import Progress
 from lograb.types import Bools, Floats, Ints, Matrix
 
@@ -35,7 +36,7 @@ def neo_gnn(
         adjacency, learned = symmetric(graph.edges[shown], graph.n_nodes), ~shown
     known, true = training_pairs(graph, rng, settings.train_negatives, learned)
     device = pick_device()
-    with seeded(rng):
+    with threads_for(graph.n_nodes), seeded(rng):
         features = graph.patches.features if settings.features else None
         network = NeoGnn(adjacency, features, settings, device).to(device)
         optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)

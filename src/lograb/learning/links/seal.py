@@ -23,6 +23,7 @@ from lograb.learning.links.settings import SealSettings
 from lograb.learning.patchset import dense_rows
 from lograb.learning.randomness import pick_device, seeded
 from lograb.learning.sparse import compressed_rows, sparse_product
+from lograb.parallel import threads_for
 from lograb.progress import Progress
 from lograb.ragged import pointer
 from lograb.types import Bools, Floats, Ints, Matrix
@@ -49,7 +50,7 @@ def seal(
     sizes = np.sort([len(item.nodes) for item in train])
     kept = max(LEAST_KEPT, int(sizes[min(int(np.ceil(settings.keep * len(sizes))), len(sizes)) - 1]))
     device = pick_device()
-    with seeded(rng):
+    with threads_for(settings.batch_size * sizes.mean()), seeded(rng):
         network = Dgcnn(top + 1 + (0 if features is None else features.shape[1]), kept, settings).to(device)
         optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
         for epoch in range(settings.epochs):
