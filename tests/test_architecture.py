@@ -13,7 +13,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
 GROUND = {"errors", "limits", "arrays", "spec", "ragged", "names", "progress", "parallel", "writing",
           "answer_file", "conventions", "conversions", "own_arrays", "types", "pairs", "score"}  # fmt: skip
-STAGES = {"graphs", "patches", "observations", "fragment", "packed", "instance", "archive", "consistency"}
+STAGES = {"graphs", "patches", "observations", "defences", "fragment", "packed", "instance", "archive",
+          "consistency"}  # fmt: skip
 MAY = {
     "errors": set(),
     "progress": set(),
@@ -35,12 +36,13 @@ MAY = {
     "patches": GROUND,
     "observations": GROUND | {"patches"},
     "archive": GROUND,
-    "fragment": GROUND | {"patches", "observations", "archive"},
+    "defences": GROUND | {"observations", "theory"},
+    "fragment": GROUND | {"patches", "observations", "archive", "defences"},
     "packed": GROUND | {"patches", "archive"},
     "instance": GROUND | {"archive", "packed"},
     "consistency": GROUND | {"patches", "archive", "instance"},
     "theory": GROUND,
-    "attacks": GROUND | {"theory"},
+    "attacks": GROUND | {"theory", "defences"},
     "metrics": GROUND | {"theory"},
     "learning": GROUND | {"patches", "observations", "instance", "metrics"},
     "tasks": GROUND | STAGES | {"attacks", "learning", "theory", "metrics"},

@@ -13,6 +13,7 @@ SCRIPTS = {
     "attack_quality": ["table", "grid", "calibration", "channels", "speed", "reliability", "simulation",
                        "generated"],
     "classification": ["run", "table", "choices", "parameters"],
+    "defences": ["generated", "cora", "subspace"],
     "generation": ["cora", "citation", "large", "growth", "global"],
     "links": ["run", "table", "counts"],
     "neural": ["rows", "rules", "speed"],

@@ -188,6 +188,11 @@ class Instance:
         return ptr, ends
 
     @property
+    def key(self) -> Any:
+        """The node that each pseudonym stands for, shape (n_nodes,); None without pseudonyms, or without truth."""
+        return self._whole(schema.KEY)
+
+    @property
     def has_truth(self) -> bool:
         """Whether the true edges are there."""
         return schema.TRUTH in self.tables

@@ -22,6 +22,7 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
 from lograb.attacks import ATTACKS, label_of
 from lograb.consistency import check_graph
+from lograb.defences import as_defences, settle
 from lograb.errors import LograbError, Notify, unknown_name, warn
 from lograb.fragment import fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
@@ -54,6 +55,8 @@ def generate(
     cluster_size: int | None = None,
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
+    defences: Any = (),
+    releases: int = 1,
     graph: int | None = None,
     patches: Given | None = None,
     patches_by: str | None = None,
@@ -77,6 +80,8 @@ def generate(
     clusters, cluster_size : for cluster: how many, or how many observed nodes each has, about; 50 by default
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
+    defences : what is done against it, in this order: names such as "gaussian:epsilon=2", or `lograb.defences`
+    releases : how many releases with fresh noise the eavesdropper averages
     graph : which graph of a dataset that holds many; all of them by default
     patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be
         a table node,group. Groups give the patches their names
@@ -95,7 +100,7 @@ def generate(
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
                   "clusters": clusters, "cluster_size": cluster_size, "seed_nodes": seed_nodes,
-                  "eigenvalues": eigenvalues}  # fmt: skip
+                  "eigenvalues": eigenvalues, "defences": defences, "releases": releases}  # fmt: skip
     manifest, pieces = _plan(source, parameters | unknown, bring(patches, patches_by), graph, header, progress)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
@@ -260,7 +265,9 @@ def _plan(
     for name in parameters:
         if name not in InstanceSpec.model_fields:
             raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
-    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
+    defences = tuple(map(str, as_defences(parameters.get("defences") or ())))
+    strategy = choose(parameters.get("strategy"), cut_by is not None)
+    spec = settle(InstanceSpec.of(**parameters | {"strategy": strategy, "defences": defences}))
     if spec.seed is None or spec.sigma is None:
         raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1

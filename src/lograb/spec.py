@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -10,6 +10,7 @@ from lograb.errors import LograbError, unknown_name
 
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
+Defences = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=32)]
 Kind = TypeVar("Kind", bound=BaseModel)
 MAX_SIGMA = 1000.0
 """Entries of eigenvectors are at most 1: with noise like this nothing of them is left."""
@@ -51,7 +52,11 @@ class Protocol(_Choices):
     k: int = Field(32, ge=1, le=1_000_000)
     gauge: GaugeName = "sign"
     sigma: float | None = Field(None, ge=0, le=MAX_SIGMA)
-    """Standard deviation of the noise; None when it is not announced."""
+    """Standard deviation of the noise, of the mean of all releases; None when it is not announced."""
+    defences: Defences = ()
+    """What was done to the graph and to what is shared, each as NAME:key=value,... (see lograb.defences)."""
+    releases: int = Field(1, ge=1, le=1_000_000)
+    """How many releases with fresh noise the observations are the mean of."""
 
 
 class InstanceSpec(_Choices):
@@ -70,6 +75,8 @@ class InstanceSpec(_Choices):
     cluster_size : observed nodes per METIS cluster, about; None for 50, or for what clusters says.
     seed_nodes : number of random seed nodes; None for half of the observed nodes.
     eigenvalues : whether the eigenvalues are shared beside the embedding.
+    defences : what is done to the graph and to what is shared, each as NAME:key=value,...
+    releases : how many releases with fresh noise the eavesdropper averages.
     """
 
     strategy: StrategyName = "d-hop"
@@ -83,6 +90,8 @@ class InstanceSpec(_Choices):
     cluster_size: int | None = Field(None, ge=1)
     seed_nodes: int | None = Field(None, ge=1)
     eigenvalues: bool = True
+    defences: Defences = ()
+    releases: int = Field(1, ge=1, le=1_000_000)
 
     @model_validator(mode="after")
     def _refuse_parameters_of_other_strategies(self) -> InstanceSpec:
@@ -98,7 +107,8 @@ class InstanceSpec(_Choices):
     @property
     def protocol(self) -> Protocol:
         """The public part: what an eavesdropper knows of these choices."""
-        return Protocol(**self.model_dump(include=set(Protocol.model_fields)))
+        sigma = None if self.sigma is None else self.sigma / self.releases**0.5
+        return Protocol(**self.model_dump(include=set(Protocol.model_fields)) | {"sigma": sigma})
 
 
 def checked(kind: type[Kind], parameters: dict[str, Any], who: str = "") -> Kind:

@@ -47,6 +47,7 @@ EDGE_ENDS = "patch_edges/ends"
 TRUTH_PTR = "truth/ptr"
 TRUTH = "truth/edges"
 CO_OBSERVED = "truth/co_observed"
+KEY = "truth/key"
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ RULES: dict[str, ColumnRule] = {
     TRUTH_PTR: ColumnRule("graph", INT, meaning="where the true edges of each graph start"),
     TRUTH: ColumnRule("true edge", INT, (2,), "all edges (u, w), u < w, sorted"),
     CO_OBSERVED: ColumnRule("true edge", ("|u1",), meaning="1 where some patch contains the edge"),
+    KEY: ColumnRule("node", INT, meaning="the node that each pseudonym stands for"),
 }
 REQUIRED = (GRAPH_NODES, GRAPH_PATCHES, PTR, MEMBERS,
             VALUE_PTR, VECTOR_PTR, VECTORS)  # fmt: skip

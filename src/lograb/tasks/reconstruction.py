@@ -140,8 +140,9 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     ``recovered_precision`` and ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island
     Cohesion and bounds the recall over true edges between nodes of islands: ``recovered_recall``, where the
     recovered nodes are those. ``hits`` counts the claims that are right, ``found`` those of them that some patch
-    contains. A metric that the answer does not allow (cohesion without islands, a ranking or a Frobenius error
-    without true pairs, calibration without probabilities) is None.
+    contains; with pseudonyms, ``named_f1`` is about the claims with the names put back. A metric that the answer
+    does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs, calibration
+    without probabilities) is None.
 
     Parameters
     ----------
@@ -223,7 +224,18 @@ def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[st
         **_cohesion(truth, answer),
         "cross": None if answer.cross is None else _cross(truth, answer.edges, answer.cross, instance.n_nodes),
         **_ranking(judged),
+        **_named(instance, truth, answer),
     }, judged, _patch_scores(instance, answer)  # fmt: skip
+
+
+def _named(instance: Instance, truth: Ints, answer: Reconstruction) -> dict[str, Any]:
+    """With pseudonyms: F1 of the claims with the names put back, over true edges that some patch contains."""
+    key = instance.key
+    if key is None:
+        return {}
+    real, claimed = (np.unique(np.sort(key[edges], axis=1), axis=0) for edges in (truth, answer.edges))
+    n = int(key.max()) + 1
+    return {"named_f1": count_edges(real, claimed[claimed[:, 0] < claimed[:, 1]], n).f1}
 
 
 def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
