@@ -130,13 +130,12 @@ SYNC_CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("without the first eigenvector", {"skip": 1}),
     ("the eight after the first", {"skip": 1, "dim": 8}),
     ("centred", {"features": "centred"}),
-    ("neighbours among companions", {"companions": True}),
+    ("among nodes that share a patch", {"candidates": "shared"}),
     ("heat-kernel features", HEAT),
     ("heat-kernel features, t = 4", HEAT | {"t": 4.0}),
     ("heat-kernel features, nearest rotation", HEAT | {"rounding": "polar"}),
-    ("heat-kernel features, companions", HEAT | {"companions": True}),
-    ("heat-kernel features, companions, mutual", HEAT | {"companions": True, "mutual": True}),
-    ("heat-kernel features, companions, three", HEAT | {"companions": True, "neighbours": 3}),
+    ("heat-kernel features, sharing a patch", HEAT | {"candidates": "shared"}),
+    ("heat-kernel features, sharing a patch, three", HEAT | {"candidates": "shared", "top_k": 3}),
 ]
 
 
@@ -227,11 +226,10 @@ def sync_claims(seen: Observations, seed: int) -> Iterator[tuple[str, Ints]]:
     aligned: dict[str, tuple[Floats, Ints, dict[str, Any]]] = {}
     for name, settings in SYNC_CHOICES:
         chosen = EigenSync(**settings)
-        key = chosen.model_dump_json(exclude={"neighbours", "companions", "mutual"})
+        key = chosen.model_dump_json(exclude={"top_k", "candidates"})
         if key not in aligned:
             aligned[key] = align(seen, np.random.default_rng(seed), chosen)
-        yield name, join_neighbours(seen, *aligned[key], chosen.neighbours, chosen.metric, chosen.companions,
-                                    chosen.mutual).edges  # fmt: skip
+        yield name, join_neighbours(seen, *aligned[key], chosen).edges
 
 
 def eigen_sync(numbers: list[int]) -> None:

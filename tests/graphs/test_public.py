@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -34,9 +35,9 @@ def have(path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("name", "folder"), [
-    ("cora", "planetoid/Cora"), ("citeseer", "planetoid/CiteSeer"), ("pubmed", "pubmed-structure"),
+    ("cora", "planetoid/Cora"), ("citeseer", "planetoid/CiteSeer"), ("pubmed", "planetoid/PubMed"),
     ("blogcatalog", "blogcatalog"), ("blogcatalog-attributed", "blogcatalog-attributed"),
-    ("proteins", "tu/PROTEINS"),
+    ("proteins", "tu/PROTEINS"), ("msrc-21", "tu/MSRC_21"), ("ogbn-arxiv", "ogb/ogbn_arxiv"),
 ])
 def test_real_data_have_the_size_in_the_catalog(mirror: Path, name: str, folder: str) -> None:
     have(mirror / folder)
@@ -88,10 +89,20 @@ def test_citeseer_nodes_without_a_row_are_empty(mirror: Path) -> None:
     assert unknown.min() >= 2312
 
 
-def test_pubmed_without_features_says_so(mirror: Path) -> None:
-    have(mirror / "pubmed-structure")
-    if (mirror / "planetoid/PubMed").exists():
-        pytest.skip("the mirror has PubMed with its features")
+def test_neighbours_in_pubmed_mostly_share_a_class(mirror: Path) -> None:
+    have(mirror / "planetoid/PubMed")
+    pubmed = load_graph("pubmed")
+    u, w = pubmed.edges.T
+    assert (pubmed.labels[u] == pubmed.labels[w]).mean() == pytest.approx(0.80, abs=0.005)
+    tested = w >= 18717
+    assert (pubmed.labels[u] == pubmed.labels[w])[tested].mean() > 0.75
+    assert pubmed.features.shape == (19717, 500)
+    assert pubmed.notices == ()
+
+
+def test_pubmed_without_features_says_so(mirror: Path, own_mirror: Path) -> None:
+    source = have(mirror / "pubmed-structure")
+    shutil.copytree(source, own_mirror / "pubmed-structure")
     pubmed = load_graph("pubmed")
     assert pubmed.features is None
     assert "features" in pubmed.notices[0]
@@ -183,6 +194,14 @@ def test_tu_format(tmp_path: Path) -> None:
     assert first.features.tolist() == [[1.5], [2], [3]]
 
 
+def test_tu_without_attributes_and_with_gaps_in_its_labels(tmp_path: Path) -> None:
+    parts = write_tu(tmp_path, node_labels="7\n2\n7\n9\n2\n")
+    del parts["node_attributes"]
+    first, second = tu.read_tu("tiny", parts, ORIGIN)
+    assert first.features is None
+    assert [graph.labels.tolist() for graph in (first, second)] == [[1, 0, 1], [2, 0]]
+
+
 @pytest.mark.parametrize(("part", "text", "problem"), [
     ("A", "1, 4\n", "same graph"), ("A", "1, 6\n", "from 1 to 5"), ("A", "1, x\n", "numbers"),
     ("graph_indicator", "1\n2\n1\n2\n2\n", "rise"), ("graph_indicator", "1\n1\n1\n2\n3\n", "rise"),
@@ -199,24 +218,43 @@ def unpinned_ogb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ogb, "FILES", {part: replace(file, sha256="") for part, file in ogb.FILES.items()})
 
 
-@pytest.mark.usefixtures("unpinned_ogb")
-def test_ogb_format(own_mirror: Path) -> None:
+def write_ogb(mirror: Path, *parts: str) -> None:
     content = {"edge": "0,1\n1,0\n2,1\n2,2\n", "node-feat": "0.5,-1\n1e-3,2\n3,4\n",
                "node-label": "4\n0\n39\n"}
-    for part, text in content.items():
-        path = own_mirror / ogb.FILES[part].path
+    for part in parts:
+        path = mirror / ogb.FILES[part].path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(text.encode()))
+        path.write_bytes(gzip.compress(content[part].encode()))
+
+
+@pytest.mark.usefixtures("unpinned_ogb")
+def test_ogb_format(own_mirror: Path) -> None:
+    write_ogb(own_mirror, *ogb.FILES)
     assert DATASETS["ogbn-arxiv"].locate() == "mirror"
     graph = load_graph("ogbn-arxiv")
     assert graph.edges.tolist() == [[0, 1], [1, 2]]
     np.testing.assert_array_equal(graph.features, np.array([[0.5, -1], [1e-3, 2], [3, 4]], dtype=np.float32))
     assert graph.labels is not None
     assert graph.labels.tolist() == [4, 0, 39]
-    assert "direct" in graph.notices[0]
+    assert graph.notices == (ogb.DIRECTED,)
+    path = own_mirror / ogb.FILES["edge"].path
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(LograbError, match="gzip"):
         load_graph("ogbn-arxiv")
+
+
+@pytest.mark.usefixtures("unpinned_ogb")
+def test_ogb_without_features_says_so(own_mirror: Path) -> None:
+    write_ogb(own_mirror, "edge", "node-label")
+    assert DATASETS["ogbn-arxiv"].locate() == "mirror"
+    graph = load_graph("ogbn-arxiv")
+    assert graph.features is None
+    assert graph.n_nodes == 3
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    assert ogb.NO_FEATURES in graph.notices
+    assert "structure" in graph.origin.revision
+    (own_mirror / ogb.FILES["node-label"].path).unlink()
+    assert DATASETS["ogbn-arxiv"].locate() == "download"
 
 
 def test_mat_format(tmp_path: Path) -> None:
@@ -367,7 +405,8 @@ class _Stored:
 
 
 PINNED = [*planetoid.raw_files("cora"), *planetoid.raw_files("citeseer"), *planetoid.raw_files("pubmed"),
-          *tu.FILES.values(), ogb.FILES["node-label"]]  # fmt: skip
+          *tu.raw_files("proteins").values(), *tu.raw_files("msrc-21").values(),
+          ogb.FILES["node-label"]]  # fmt: skip
 
 
 @pytest.mark.parametrize("file", PINNED, ids=lambda file: file.path)

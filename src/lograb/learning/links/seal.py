@@ -2,7 +2,7 @@
 
 Two nodes are joined in the co-occurrence graph H where they share a patch. A pair becomes its enclosing
 subgraph of H, its nodes their double-radius labels, and a DGCNN (graph convolutions, sort pooling, one-
-dimensional convolutions) learns to tell linked pairs from others. Between fragments H has no path, so both
+dimensional convolutions) learns to tell linked pairs from others. Where H has no path between fragments, both
 nodes of a question bring separate neighbourhoods and every label but the pair's own is 0.
 """
 
@@ -35,9 +35,9 @@ LEAST_KEPT = 10
 def seal(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: SealSettings, progress: Progress
 ) -> Floats:
-    """Train on pairs inside fragments and score the given ones."""
+    """Train on the edges inside fragments and score the given pairs."""
     most = len(graph.edges) if settings.max_edges is None else settings.max_edges
-    known, true = training_pairs(graph, rng, draw_edges(graph, most, rng))
+    known, true = training_pairs(graph, rng, settings.train_negatives, draw_edges(graph, most, rng))
     features = graph.patches.require_features("SEAL with features=true") if settings.features else None
 
     def cut(which: Ints) -> list[Enclosing]:
