@@ -89,7 +89,8 @@ def measure(name: str, split: str, seed: int, settings: dict[str, Any] | None = 
     if name == "floors":
         return score_floors(patches, division, streams["floor"]) | describe_split(patches, division)
     model, training, special = check_choices(name, split, settings)
-    return score_model(patches, division, model, streams, training, special)
+    found = score_model(patches, division, model, streams, training, special)
+    return {key: value for key, value in found.items() if key != "answer"}
 
 
 def choices(folder: Path) -> None:

@@ -63,11 +63,14 @@ class Score:
         Every number by name, ready for JSON: the same as `to_dict`. ``score["auroc"]`` is short for one of them.
     patches : PatchScores, optional
         For reconstruction: what was found in each patch.
+    raw : dict of arrays
+        For learning: the answers behind the numbers, so that other numbers can be made of them.
     """
 
     task: str
     values: dict[str, Any]
     patches: PatchScores | None = field(default=None)
+    raw: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]

@@ -21,6 +21,8 @@ class Attack(BaseModel):
     Attributes
     ----------
     name : str
+    version : str
+        Part of the identity of stored runs: it changes whenever the answers do.
     uses : tuple of str
         The parts of the observations it needs: members, centres, eigenvalues, eigenvectors, features.
     optional : tuple of str
@@ -40,6 +42,7 @@ class Attack(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: ClassVar[str]
+    version: ClassVar[str] = "1"
     uses: ClassVar[tuple[str, ...]]
     scenario: ClassVar[str]
     cost: ClassVar[str]

@@ -40,7 +40,7 @@ def attack(
     subject: Instance | Observations,
     attack: Any,
     *,
-    seed: int = 0,
+    seed: int | np.random.SeedSequence = 0,
     features: bool = False,
     progress: Progress | None = None,
 ) -> Any:
@@ -50,7 +50,7 @@ def attack(
     ----------
     subject : Instance or Observations
     attack : str, attack object, or function (observations, rng) -> Reconstruction
-    seed : int
+    seed : int or numpy.random.SeedSequence
         For attacks that draw. The graphs of an instance of several have a random stream each.
     features : bool
         Whether the eavesdropper also has the features of the observed nodes.
@@ -68,7 +68,7 @@ def attack(
     >>> lograb.attack(lograb.generate("karate"), "membership")
     <Reconstruction by membership: 78 edges of 34 nodes claimed, 78 pairs judged>
     """
-    if not isinstance(seed, int) or seed < 0:
+    if not isinstance(seed, np.random.SeedSequence) and (not isinstance(seed, int) or seed < 0):
         raise LograbError(f"a seed must be a whole number from 0 on, got {seed!r}")
     chosen = as_attack(attack)
     if isinstance(subject, Instance):
@@ -85,10 +85,15 @@ def attack(
     for number, observations in enumerate(seen):
         if many and progress is not None:
             progress("attacking graphs", number, len(subject) if isinstance(subject, Instance) else None)
-        stream = np.random.SeedSequence(seed, spawn_key=(number,) if many else ())
+        stream = seed if isinstance(seed, np.random.SeedSequence) else stream_of(seed, number if many else None)
         inner = ignore if many or progress is None else progress
         answers.append(_run(chosen, observations, np.random.default_rng(stream), inner))
     return answers if many else answers[0]
+
+
+def stream_of(seed: int, number: int | None) -> np.random.SeedSequence:
+    """Give the random stream of an attack on one graph; `number` counts the graphs where there are several."""
+    return np.random.SeedSequence(seed, spawn_key=() if number is None else (number,))
 
 
 def _run(
@@ -138,7 +143,15 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     if not isinstance(instance, Instance):
         raise _no_instance("evaluate", instance)
     answers = _answers(instance, answer, threshold)
-    parts = [_evaluate_graph(graph, item) for graph, item in zip(instance, answers)]
+    return join_scores([score_graph(graph, item) for graph, item in zip(instance, answers)], _bounds(instance))
+
+
+GraphScore = tuple[dict[str, Any], "Judged", PatchScores]
+"""What an answer about one graph is worth: numbers, judged pairs, patches."""
+
+
+def join_scores(parts: Sequence[GraphScore], bounds: Sequence[dict[str, float]]) -> Score:
+    """Put the scores of all graphs of an instance, and what bounds them, into one."""
     values: dict[str, Any] = _mean([part[0] for part in parts])
     for key in ("claimed", "hits", "found", "edges", "co_observed"):
         values[key] = sum(part[0][key] for part in parts)
@@ -147,7 +160,7 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
         f1 = np.array([part[0]["f1"]["global"] for part in parts])
         drawn = np.random.default_rng(0).integers(len(f1), size=(2000, len(f1)))
         values["f1_interval"] = list(bootstrap_interval(f1[drawn].mean(axis=1)))
-    values |= floor_and_ceiling(instance)
+    values |= _floor_and_ceiling(bounds)
     values["calibration"] = _calibration([part[1] for part in parts])
     patches = _join_patches([part[2] for part in parts])
     values["patches"] = {"count": len(patches), "exact": int(patches.exact.sum())}
@@ -182,8 +195,8 @@ class Judged(NamedTuple):
     unlisted: float | None
 
 
-def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[str, Any], Judged, PatchScores]:
-    """Score an answer about a single graph: numbers, judged pairs, patches."""
+def score_graph(instance: Instance, answer: Reconstruction) -> GraphScore:
+    """Score an answer about a single graph."""
     truth = instance.truth.edges
     error = relative_error(truth, answer.edges, instance.n_nodes)
     everywhere = count_edges(truth, answer.edges, instance.n_nodes)
@@ -277,7 +290,7 @@ def _join_patches(parts: list[PatchScores]) -> PatchScores:
                                 for what in ("sizes", "edges", "found", "wrong")))  # fmt: skip
 
 
-_KNOWN: WeakKeyDictionary[Instance, dict[str, float]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Instance, list[dict[str, float]]] = WeakKeyDictionary()
 
 
 def floor_and_ceiling(instance: Instance) -> dict[str, float]:
@@ -286,20 +299,36 @@ def floor_and_ceiling(instance: Instance) -> dict[str, float]:
     The floor is the score of the best trivial attack, or that of claiming every pair that shares a patch where
     this is more. The ceiling claims exactly the true edges that some patch contains.
     """
+    return _floor_and_ceiling(_bounds(instance))
+
+
+def _floor_and_ceiling(bounds: Sequence[dict[str, float]]) -> dict[str, float]:
+    mean = {name: float(np.mean([each[name] for each in bounds])) for name in bounds[0]}
+    ceiling = mean.pop("ceiling")
+    return {"floor": max(mean.values()), "ceiling": ceiling}
+
+
+def _bounds(instance: Instance) -> list[dict[str, float]]:
     if instance not in _KNOWN:
-        trivial = [_trivial(instance, name) for name, attack in ATTACKS.items() if attack.trivial]
-        seen = [(EdgeCounts(n, len(flags), int(flags.sum())), EdgeCounts(int(flags.sum()), len(flags),
-                 int(flags.sum()))) for n, flags in map(_shared, instance)]  # fmt: skip
-        everything, ceiling = (float(np.mean([pair[i].f1 for pair in seen])) for i in (0, 1))
-        _KNOWN[instance] = {"floor": max(everything, *trivial), "ceiling": ceiling}
+        many = len(instance) > 1
+        _KNOWN[instance] = [graph_bounds(graph, i if many else None) for i, graph in enumerate(instance)]
     return _KNOWN[instance]
 
 
-def _trivial(instance: Instance, name: str) -> float:
-    answers = attack(instance, name)
-    answers = answers if isinstance(answers, list) else [answers]
-    return float(np.mean([count_edges(graph.truth.edges, answer.edges, graph.n_nodes).f1
-                          for graph, answer in zip(instance, answers)]))  # fmt: skip
+def graph_bounds(graph: Instance, number: int | None = None) -> dict[str, float]:
+    """Score on one graph the trivial attacks, claiming everything that shares a patch, and the ceiling.
+
+    `number` is that of the graph in a dataset of several.
+    """
+    n_pairs, flags = _shared(graph)
+    seen = int(flags.sum())
+    found = {"everything": EdgeCounts(n_pairs, len(flags), seen).f1,
+             "ceiling": EdgeCounts(seen, len(flags), seen).f1}  # fmt: skip
+    for name, kind in ATTACKS.items():
+        if kind.trivial:
+            answer = attack(graph, name, seed=stream_of(0, number))
+            found[name] = count_edges(graph.truth.edges, answer.edges, graph.n_nodes).f1
+    return found
 
 
 def _shared(instance: Instance) -> tuple[int, Bools]:

@@ -42,6 +42,8 @@ class LinkMethod:
         coordinates, labels.
     trivial : bool
         Whether it belongs to the floor: it learns nothing.
+    version : str
+        Part of the identity of stored runs: it changes whenever the answers do.
     """
 
     name: str
@@ -50,6 +52,7 @@ class LinkMethod:
     description: str
     sees: tuple[str, ...]
     trivial: bool = False
+    version: str = "1"
 
     def choose(self, settings: dict[str, Any] | None) -> Settings:
         """Put given settings in the place of the default ones; checks them, and that torch is there if needed."""

@@ -45,6 +45,8 @@ class Model:
         What it needs beside features, coordinates and edges (`lograb.learning.nodes.encodings`).
     trivial : bool
         Whether it belongs to the floor: it reads the features of a node and nothing of its patch.
+    version : str
+        Part of the identity of stored runs: it changes whenever the answers do.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Model:
     description: str
     encodings: tuple[Encoding, ...] = ()
     trivial: bool = False
+    version: str = "1"
 
     @property
     def settings(self) -> dict[str, Any]:

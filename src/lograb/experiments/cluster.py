@@ -1,0 +1,140 @@
+"""Where tasks run: this machine's cores, or a Dask cluster that exists. Dask is imported here, and only when used."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from lograb.errors import LograbError
+from lograb.experiments.work import versions
+from lograb.parallel import n_cores
+
+ATTEMPTS = 3  # how often a task may be lost with its worker
+AHEAD = 3  # tasks per worker that are submitted before their turn
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function to be called on a worker; with `share`, one that makes its first argument, once for all jobs.
+
+    `share` is a key, a function and its arguments. What it returns is kept by the workers as long as jobs with
+    the same key wait for it.
+    """
+
+    name: Hashable
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    share: tuple[str, Callable[..., Any], tuple[Any, ...]] | None = None
+
+
+class Lost(Exception):
+    """A job whose workers died, time after time."""
+
+
+@contextmanager
+def open_client(workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
+    """Connect to a scheduler, or start workers on this machine: processes of one thread each."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise LograbError(f"no Dask scheduler answers at '{scheduler}' ({error})") from None
+        with client:
+            _check(client)
+            yield client
+        return
+    quiet = {"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "60s",
+             "distributed.worker.memory.terminate": 0.95}  # fmt: skip
+    with (
+        dask.config.set(quiet),
+        LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True, dashboard_address=None,
+                     silence_logs=logging.CRITICAL) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        yield client
+
+
+def _check(client: Any) -> None:
+    """Refuse workers that are not there, or run another lograb than this process."""
+    try:
+        client.wait_for_workers(1, timeout=30)
+        client.get_versions(check=True)
+        codes = client.run(versions)
+    except (TimeoutError, ValueError) as error:
+        raise LograbError(f"the cluster cannot be used: {error}") from None
+    other = {worker: told["code"] for worker, told in codes.items() if told["code"] != versions()["code"]}
+    if other:
+        worker = next(iter(other))
+        raise LograbError(f"the worker {worker} runs other source code of lograb than this process: install the "
+                          "same version on both")  # fmt: skip
+
+
+def run_jobs(client: Any, jobs: list[Job]) -> Iterator[tuple[Job, Any]]:
+    """Run jobs on the workers; yields each with its result as it is done, or with the exception that ended it.
+
+    A few jobs per worker are submitted at a time: what waits is cheap, and who stops early cancels little.
+    """
+    from distributed import as_completed
+
+    waiting, tries = deque(jobs), dict.fromkeys((job.name for job in jobs), 0)
+    left: dict[str, int] = {}
+    for job in jobs:
+        if job.share is not None:
+            left[job.share[0]] = left.get(job.share[0], 0) + 1
+    shared: dict[str, Any] = {}
+    running: dict[Any, Job] = {}
+    done = as_completed(loop=client.loop)
+
+    def submit() -> None:
+        room = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        while waiting and len(running) < room:
+            job = waiting.popleft()
+            first = []
+            if job.share is not None:
+                key, make, arguments = job.share
+                if key not in shared:
+                    shared[key] = client.submit(make, *arguments, pure=False)
+                first = [shared[key]]
+            future = client.submit(job.function, *first, *job.arguments, pure=False)
+            running[future] = job
+            done.add(future)
+
+    submit()
+    while running:
+        future = next(done)
+        job, result = running.pop(future), _result(future)
+        tries[job.name] += 1
+        if isinstance(result, Lost) and tries[job.name] < ATTEMPTS:
+            if job.share is not None:
+                shared.pop(job.share[0], None)  # it may have been lost as well
+            waiting.appendleft(job)
+        else:
+            if job.share is not None:
+                left[job.share[0]] -= 1
+                if not left[job.share[0]]:
+                    shared.pop(job.share[0], None)
+            yield job, result
+        del future
+        submit()
+
+
+def _result(future: Any) -> Any:
+    """Take a future's result; an exception is a result too, but for a lost scheduler."""
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        return Lost(str(error))
+    except CancelledError:
+        raise LograbError("the connection to the Dask scheduler is lost: what is done is stored, run the same "
+                          "command again") from None  # fmt: skip
+    except Exception as error:
+        return error

@@ -1,0 +1,249 @@
+"""Experiments as TOML: what is combined with what, and the runs that follow from it.
+
+```toml
+title = "AFR against noise"
+seeds = 3                                  # a number, or a list of seeds
+timeout = 600                              # seconds per run
+
+[[instances]]                              # lists are multiplied out
+dataset = ["cora", "citeseer"]             # names or files
+d = 1
+p = 0.6
+k = 32
+sigma = [0.0, 0.05, 0.1]
+
+[[attacks]]                                # also [[models]] and [[links]]
+name = "afr"
+settings = { align_dim = "auto" }
+grid = { alpha = [0.0, 0.5, 1.0] }         # settings multiplied out
+```
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lograb.attacks import find_attack
+from lograb.errors import LograbError
+from lograb.experiments.runs import RunSpec, Task
+from lograb.graphs import DATASETS, load_graphs
+from lograb.learning.links.catalog import find_link_method
+from lograb.learning.nodes.catalog import find_model
+from lograb.spec import InstanceSpec, Origin, first_problem
+from lograb.tasks.link_prediction import check_choices as check_link
+from lograb.tasks.node_classification import check_choices as check_model
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Method(_Part):
+    """A method of one of the three tasks, with settings; `rows` names the instances it runs on, by default all."""
+
+    name: str
+    column: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    grid: dict[str, list[Any]] = Field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+
+    def variants(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Multiply the grid out: what each column is called, and its settings."""
+        for values in product(*self.grid.values()):
+            chosen = dict(zip(self.grid, values))
+            text = ", ".join(f"{key}={value}" for key, value in (chosen if self.column else
+                             self.settings | chosen).items())  # fmt: skip
+            label = self.column or self.name
+            yield (f"{label} ({text})" if text else label), self.settings | chosen
+
+
+class AttackChoice(Method):
+    """An attack; with `features` it sees those of the nodes."""
+
+    features: bool = False
+
+
+class ModelChoice(Method):
+    """A model of Task 2."""
+
+    split: Literal["patch", "node-disjoint"] = "patch"
+
+
+class LinkChoice(Method):
+    """A method of Task 3."""
+
+    halo: Literal["drop", "keep"] = "drop"
+    negatives: Literal["uniform", "possible"] = "uniform"
+
+
+class Layout(_Part):
+    """How the runs are laid out as a table.
+
+    Attributes
+    ----------
+    score : the number shown, with dots into nested ones, such as ``f1.recovered``; "" for that in front
+    unit : what the paper's figures are multiplied by to compare with ours
+    against : the column that a signed-rank test holds against all others
+    figure : draw the columns over this parameter of the instances or setting of the methods
+    columns : "method", or "score": then `scores` name the columns
+    """
+
+    score: str = ""
+    scores: tuple[str, ...] = ()
+    unit: float = 0.01
+    digits: int = 3
+    against: str = ""
+    figure: str = ""
+
+
+class Config(_Part):
+    """An experiment."""
+
+    title: str = ""
+    about: str = ""
+    seeds: int | list[int] = 1
+    timeout: float | None = Field(None, gt=0)
+    instances: list[dict[str, Any]] = Field(min_length=1)
+    attacks: list[AttackChoice] = []
+    models: list[ModelChoice] = []
+    links: list[LinkChoice] = []
+    statistics: bool = False
+    table: Layout = Layout()
+    paper: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run and its place in the table; no spec where the dataset is not to be had, but the `problem`."""
+
+    row: str
+    column: str
+    dataset: str
+    instance: InstanceSpec
+    spec: RunSpec | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of an experiment."""
+
+    name: str
+    config: Config
+    cells: tuple[Cell, ...]
+
+    @property
+    def specs(self) -> list[RunSpec]:
+        """The runs, each once, those on one instance side by side."""
+        found = {cell.spec.key: cell.spec for cell in self.cells if cell.spec is not None}
+        order = {key: i for i, key in enumerate(dict.fromkeys(spec.instance_key for spec in found.values()))}
+        return sorted(found.values(), key=lambda spec: order[spec.instance_key])
+
+
+def read_config(path: Path) -> Config:
+    """Read an experiment from a TOML file."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LograbError(f"cannot read '{path}': {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LograbError(f"'{path}' is no TOML: {error}") from None
+    try:
+        return Config(**content)
+    except ValidationError as error:
+        raise LograbError(f"'{path}': {first_problem(error)}") from None
+
+
+def make_plan(
+    name: str, config: Config, *, seeds: int | None = None, datasets: Sequence[str] | None = None
+) -> Plan:
+    """Expand an experiment to its runs; everything that can be checked is, before anything runs."""
+    wanted = config.seeds if seeds is None else seeds
+    numbers = list(range(wanted)) if isinstance(wanted, int) else wanted
+    if not numbers:
+        raise LograbError(f"an experiment needs at least one seed, got {wanted}")
+    methods = [one for kind in (config.attacks, config.models, config.links) for one in kind]
+    if not methods and not config.statistics:
+        raise LograbError("an experiment needs [[attacks]], [[models]], [[links]] or statistics = true")
+    cells: list[Cell] = []
+    for row, dataset, parameters in _rows(config):
+        if datasets is not None and dataset not in datasets:
+            continue
+        origin, problem = _origin(dataset)
+        for column, task, method, version, settings, options in _columns(config, row):
+            for seed in numbers:
+                instance = InstanceSpec.of(**parameters | {"seed": seed})
+                spec = None if origin is None else RunSpec(
+                    task=task, source=dataset, origin=origin, instance=instance, method=method, version=version,
+                    settings=settings, options=options)  # fmt: skip
+                cells.append(Cell(row, column, dataset, instance, spec, problem))
+    if not cells:
+        raise LograbError("nothing to run: no instance is of these datasets: " + ", ".join(datasets or ()))
+    return Plan(name, config, tuple(cells))
+
+
+def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Multiply instances out: label, dataset, parameters."""
+    for block in config.instances:
+        given = dict(block)
+        label = str(given.pop("row", ""))
+        if "dataset" not in given or "seed" in given:
+            raise LograbError("[[instances]] need a dataset, and no seed (seeds stand above), got "
+                              f"{', '.join(given) or 'nothing'}")  # fmt: skip
+        lists = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+        many = len(list(product(*lists.values()))) > 1
+        for values in product(*lists.values()):
+            chosen = dict(zip(lists, values))
+            dataset = str(chosen.pop("dataset"))
+            told = " ".join(f"{k}={v}" for k, v in chosen.items() if len(lists[k]) > 1)
+            text = f"{dataset} {told}".strip() if many else ""
+            yield " ".join(filter(None, (label, text))) or dataset, dataset, chosen
+
+
+Column = tuple[str, Task, str, str, dict[str, Any], dict[str, Any]]
+
+
+def _columns(config: Config, row: str) -> Iterator[Column]:
+    """List the methods that run on a row: label, task, name, version, all settings, options."""
+    if config.statistics:
+        yield "statistics", "statistics", "statistics", "1", {}, {}
+    for attack in config.attacks:
+        for label, settings in _variants(attack, row):
+            kind = find_attack(attack.name)
+            yield (label, "reconstruction", attack.name, kind.version,
+                   kind(**settings).model_dump(mode="json"), {"features": attack.features})  # fmt: skip
+    for model in config.models:
+        for label, settings in _variants(model, row):
+            found, training, special = check_model(model.name, model.split, settings)
+            every = training.model_dump(mode="json") | found.choose(special)
+            yield label, "classification", model.name, found.version, every, {"split": model.split}
+    for link in config.links:
+        for label, settings in _variants(link, row):
+            method = find_link_method(link.name)
+            check_link(link.name, settings, link.halo, link.negatives)
+            options = {"halo": link.halo, "negatives": link.negatives}
+            every = method.choose(settings).model_dump(mode="json")
+            yield label, "links", link.name, method.version, every, options
+
+
+def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    return iter(()) if method.rows and row not in method.rows else method.variants()
+
+
+@cache
+def _origin(dataset: str) -> tuple[Origin | None, str]:
+    """Find out where a dataset comes from; or why it is not to be had."""
+    try:
+        return next(iter(load_graphs(dataset, notify=lambda text: None))).origin, ""
+    except LograbError as error:
+        if dataset.strip().lower() not in DATASETS:
+            raise
+        return None, str(error)
