@@ -281,3 +281,51 @@ def demo(
     from lograb.cli.demo import run_demo
 
     run_demo(output, json)
+
+
+@app.command()
+def sweep(
+    config: Annotated[str, typer.Argument(help="A TOML file, or the name of a preset (see 'lograb list presets').")],
+    store: options.StoreFolder,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
+    retry_failed: options.Retry = False,
+    rescore: Annotated[bool, typer.Option("--rescore", help="Score stored answers again, run nothing.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Run an experiment: whatever its store lacks."""
+    from lograb.cli.sweep import run_sweep
+
+    chosen = {"workers": workers, "scheduler": scheduler, "retry_failed": retry_failed, "rescore": rescore}
+    run_sweep(config, store, chosen, json=json)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A table of the paper (see 'lograb list presets').")],
+    store: options.StoreFolder,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many [as the preset says].")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or csv")] = "text",
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PDF and PNG.")] = None,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
+    retry_failed: options.Retry = False,
+) -> None:
+    """Make a table or figure of the paper, its figures beside ours."""
+    from lograb.cli.sweep import reproduce as make
+
+    chosen = {"workers": workers, "scheduler": scheduler, "retry_failed": retry_failed}
+    wanted = None if datasets is None else [part.strip() for part in datasets.split(",")]
+    make(name, store, chosen, seeds=seeds, datasets=wanted, form=form, figures=figures)
+
+
+@app.command()
+def report(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that 'lograb sweep' wrote to.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page: a .html file.")],
+) -> None:
+    """Write a page with everything that a store holds."""
+    from lograb.cli.sweep import report_store
+
+    report_store(store, output)

@@ -66,6 +66,12 @@ def _links() -> Rows:
     ]
 
 
+def _presets() -> Rows:
+    from lograb.experiments.config import find_config, preset_names
+
+    return [{"name": name, "description": find_config(name)[name].title} for name in preset_names()]
+
+
 CATALOGS: dict[str, Callable[[], Rows]] = {
     "datasets": _datasets,
     "strategies": _strategies,
@@ -73,6 +79,7 @@ CATALOGS: dict[str, Callable[[], Rows]] = {
     "attacks": _attacks,
     "models": _models,
     "links": _links,
+    "presets": _presets,
 }
 SHOWN = {
     "datasets": {"name": "name", "graphs": "n_graphs", "nodes": "n_nodes", "edges": "n_edges",

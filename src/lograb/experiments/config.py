@@ -25,6 +25,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -32,14 +33,18 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lograb.attacks import find_attack
-from lograb.errors import LograbError
-from lograb.experiments.runs import RunSpec, Task
+from lograb.errors import LograbError, unknown_name
+from lograb.experiments.runs import RunResult, RunSpec, Task
 from lograb.graphs import DATASETS, load_graphs
 from lograb.learning.links.catalog import find_link_method
 from lograb.learning.nodes.catalog import find_model
 from lograb.spec import InstanceSpec, Origin, first_problem
 from lograb.tasks.link_prediction import check_choices as check_link
 from lograb.tasks.node_classification import check_choices as check_model
+
+
+# In the package, not beside it, so that they are there after pip install.
+PRESETS = files("lograb") / "configs"
 
 
 class _Part(BaseModel):
@@ -66,7 +71,7 @@ class Method(_Part):
 
 
 class AttackChoice(Method):
-    """An attack; with `features` it sees those of the nodes."""
+    """An attack; with `features` it sees those of the nodes, where there are some."""
 
     features: bool = False
 
@@ -89,15 +94,17 @@ class Layout(_Part):
 
     Attributes
     ----------
-    score : the number shown, with dots into nested ones, such as ``f1.recovered``; "" for that in front
+    score, scores : the number or numbers shown, with dots into nested ones, such as ``f1.recovered``; "" for that
+        in front of the task
+    weight : average over seeds by this number of a run, such as ``positives``
     unit : what the paper's figures are multiplied by to compare with ours
     against : the column that a signed-rank test holds against all others
     figure : draw the columns over this parameter of the instances or setting of the methods
-    columns : "method", or "score": then `scores` name the columns
     """
 
     score: str = ""
     scores: tuple[str, ...] = ()
+    weight: str = ""
     unit: float = 0.01
     digits: int = 3
     against: str = ""
@@ -148,6 +155,30 @@ class Plan:
         return sorted(found.values(), key=lambda spec: order[spec.instance_key])
 
 
+def cells_of(plan: Plan, results: dict[str, RunResult]) -> list[dict[str, Any]]:
+    """Put results into the cells of a plan, as plain dicts, the way reports read them."""
+    found = {key: result.to_dict() for key, result in results.items()}
+    return [{"row": cell.row, "column": cell.column, "dataset": cell.dataset, "problem": cell.problem,
+             "instance": cell.instance.model_dump(mode="json"),
+             "result": found.get(cell.spec.key) if cell.spec is not None else None} for cell in plan.cells]  # fmt: skip
+
+
+def find_config(name: str) -> dict[str, Config]:
+    """Read an experiment from a file, or those of a preset by name: one file, or all that begin with the name."""
+    if name.endswith(".toml"):
+        return {Path(name).stem: read_config(Path(name))}
+    every = {path.name.removesuffix(".toml"): path for path in PRESETS.iterdir() if path.name.endswith(".toml")}
+    chosen = {key: path for key, path in every.items() if key == name or key.startswith(f"{name}-")}
+    if not chosen:
+        raise unknown_name("preset", name, preset_names())
+    return {key: read_config(Path(str(path))) for key, path in sorted(chosen.items())}
+
+
+def preset_names() -> list[str]:
+    """Name the presets that come with lograb."""
+    return sorted({path.name.removesuffix(".toml") for path in PRESETS.iterdir() if path.name.endswith(".toml")})
+
+
 def read_config(path: Path) -> Config:
     """Read an experiment from a TOML file."""
     try:
@@ -178,12 +209,10 @@ def make_plan(
         if datasets is not None and dataset not in datasets:
             continue
         origin, problem = _origin(dataset)
-        for column, task, method, version, settings, options in _columns(config, row):
+        for column, told in _columns(config, row):
             for seed in numbers:
                 instance = InstanceSpec.of(**parameters | {"seed": seed})
-                spec = None if origin is None else RunSpec(
-                    task=task, source=dataset, origin=origin, instance=instance, method=method, version=version,
-                    settings=settings, options=options)  # fmt: skip
+                spec = None if origin is None else RunSpec(source=dataset, origin=origin, instance=instance, **told)
                 cells.append(Cell(row, column, dataset, instance, spec, problem))
     if not cells:
         raise LograbError("nothing to run: no instance is of these datasets: " + ", ".join(datasets or ()))
@@ -208,30 +237,34 @@ def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield " ".join(filter(None, (label, text))) or dataset, dataset, chosen
 
 
-Column = tuple[str, Task, str, str, dict[str, Any], dict[str, Any]]
-
-
-def _columns(config: Config, row: str) -> Iterator[Column]:
-    """List the methods that run on a row: label, task, name, version, all settings, options."""
+def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """List the methods that run on a row: label, and what their runs' specs say of them, all settings included."""
     if config.statistics:
-        yield "statistics", "statistics", "statistics", "1", {}, {}
+        yield "statistics", {"task": "statistics", "method": "statistics", "name": "statistics"}
     for attack in config.attacks:
-        for label, settings in _variants(attack, row):
+        for label, given in _variants(attack, row):
             kind = find_attack(attack.name)
-            yield (label, "reconstruction", attack.name, kind.version,
-                   kind(**settings).model_dump(mode="json"), {"features": attack.features})  # fmt: skip
+            settings = kind(**given).model_dump(mode="json")
+            yield label, _told("reconstruction", attack, kind, given, settings, {"features": attack.features})
     for model in config.models:
-        for label, settings in _variants(model, row):
-            found, training, special = check_model(model.name, model.split, settings)
-            every = training.model_dump(mode="json") | found.choose(special)
-            yield label, "classification", model.name, found.version, every, {"split": model.split}
+        for label, given in _variants(model, row):
+            found, training, special = check_model(model.name, model.split, given)
+            settings = training.model_dump(mode="json") | found.choose(special)
+            yield label, _told("classification", model, found, given, settings, {"split": model.split})
     for link in config.links:
-        for label, settings in _variants(link, row):
+        for label, given in _variants(link, row):
             method = find_link_method(link.name)
-            check_link(link.name, settings, link.halo, link.negatives)
+            check_link(link.name, given, link.halo, link.negatives)
             options = {"halo": link.halo, "negatives": link.negatives}
-            every = method.choose(settings).model_dump(mode="json")
-            yield label, "links", link.name, method.version, every, options
+            yield label, _told("links", link, method, given, method.choose(given).model_dump(mode="json"), options)
+
+
+def _told(
+    task: Task, choice: Method, found: Any, given: dict[str, Any], settings: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    changed = ", ".join(f"{key}={value}" for key, value in given.items())
+    return {"task": task, "method": choice.name, "name": f"{choice.name}({changed})" if changed else choice.name,
+            "version": found.version, "settings": settings, "options": options}  # fmt: skip
 
 
 def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -23,6 +23,7 @@ class RunSpec(BaseModel):
     ----------
     task : what is asked
     source : the dataset's name or file, by which a worker loads it; not part of the identity, `origin` is
+    name : what the method is called in tables, with the settings that were given; not part of the identity either
     origin : where the graph came from, with its revision and the SHA-256 of what was read
     instance : the choices behind the instance; its seed is also that of the method's draws
     method : name of the attack, model or link method
@@ -35,6 +36,7 @@ class RunSpec(BaseModel):
 
     task: Task
     source: str
+    name: str
     origin: Origin
     instance: InstanceSpec
     method: str
@@ -58,7 +60,7 @@ class RunSpec(BaseModel):
 
         So a field that instances get later does not change the identity of runs without it.
         """
-        told = self.model_dump(mode="json", exclude={"source", "origin", "instance"})
+        told = self.model_dump(mode="json", exclude={"source", "name", "origin", "instance"})
         told["origin"] = self.origin.model_dump(include={"source", "kind", "revision", "sha256"})
         told["instance"] = self.instance.model_dump(mode="json", exclude_defaults=True)
         told["instance"] |= {"seed": self.instance.seed}
@@ -78,6 +80,7 @@ class RunResult:
     Attributes
     ----------
     key : the identity of its spec
+    name : what the method is called in tables
     spec : as from `RunSpec.identity`
     status : done, failed, not-applicable or timed-out
     reason : why it is not done; for a failure the error, then where it was raised
@@ -89,6 +92,7 @@ class RunResult:
     """
 
     key: str
+    name: str
     spec: dict[str, Any]
     status: Status
     reason: str = ""
@@ -106,5 +110,5 @@ class RunResult:
     def label(self) -> str:
         """Name the run on one line."""
         i = InstanceSpec(**self.spec["instance"])
-        return (f"{self.spec['method']} on {self.spec['origin']['source']} {i.strategy} (d={i.d}, p={i.p:g}, "
+        return (f"{self.name} on {self.spec['origin']['source']} {i.strategy} (d={i.d}, p={i.p:g}, "
                 f"k={i.k}, sigma={i.sigma:g}) seed {i.seed}")  # fmt: skip

@@ -109,7 +109,8 @@ def _reconstruct(spec: RunSpec, which: range | None, instance: Instance | None, 
     for number, graph in _graphs(spec, which, instance):
         place = number or 0
         if old is None:
-            answer = attack(graph, attacker, seed=stream_of(seed, number), **spec.options)
+            shown = spec.options["features"] and graph.manifest.n_features > 0
+            answer = attack(graph, attacker, seed=stream_of(seed, number), features=shown)
         else:
             answer = build_answer("the stored answer", old, place, graph.n_nodes, graph.node_names)
         start = time.perf_counter()
@@ -163,7 +164,8 @@ def _describe(spec: RunSpec, instance: Instance, old: Arrays | None) -> Piece:
 def join_pieces(spec: RunSpec, pieces: Sequence[Piece], earlier: RunResult | None = None) -> tuple[RunResult, Arrays]:
     """Put the pieces of a run, in order, into one result; scored again, it keeps what `earlier` told of the run."""
     bad = next((piece for piece in pieces if piece.status != "done"), None)
-    told: dict[str, Any] = {"key": spec.key, "spec": spec.identity(), "versions": pieces[0].versions or versions()}
+    told: dict[str, Any] = {"key": spec.key, "name": spec.name, "spec": spec.identity(),
+                            "versions": pieces[0].versions or versions()}  # fmt: skip
     peaks = [piece.peak_memory for piece in pieces if piece.peak_memory is not None]
     seconds = {key: sum(piece.seconds.get(key, 0.0) for piece in pieces) for key in pieces[0].seconds}
     told |= {"seconds": seconds, "peak_memory": max(peaks, default=None)}

@@ -1,0 +1,135 @@
+"""``lograb sweep``, ``reproduce`` and ``report``: many runs, kept in a store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator
+
+from lograb.cli.output import make_bar, notice, print_json, print_table, reporting, say, stderr
+from lograb.cli.stopping import clean, written
+from lograb.errors import LograbError, unknown_name
+from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
+from lograb.experiments.config import cells_of, find_config
+from lograb.report.figures import save_figure
+from lograb.report.overview import write_overview
+from lograb.report.page import check_page_name
+from lograb.report.table import Table
+from lograb.report.tabulate import tabulate
+
+FORMATS = ("text", "markdown", "latex", "csv")
+
+
+def run_sweep(config: str, folder: Path, options: dict[str, Any], *, json: bool) -> None:
+    """Run what a config asks for and the store lacks, and print what came out."""
+    plans = [make_plan(name, found) for name, found in find_config(config).items()]
+    store = Store(folder)
+    tables = {plan.name: _table(plan, run_plan(plan, store, options), store, f"lograb sweep {config} --store DIR")
+              for plan in plans}  # fmt: skip
+    every = [result for plan in plans for spec in plan.specs if (result := store.get(spec.key)) is not None]
+    counts = Counter(result.status for result in every)
+    if json:
+        print_json({"store": str(folder), "statuses": dict(counts), "tables": [t.to_dict() for t in tables.values()],
+                    "runs": [result.to_dict() for result in every]})  # fmt: skip
+        return
+    for table in tables.values():
+        show_table(table)
+    say(f"{len(every)} runs in '{folder}': " + ", ".join(f"{n} {status}" for status, n in counts.items()) + ".")
+
+
+def reproduce(
+    name: str,
+    folder: Path,
+    options: dict[str, Any],
+    *,
+    seeds: int | None,
+    datasets: list[str] | None,
+    form: str,
+    figures: Path | None,
+) -> None:
+    """Run what a preset asks for and the store lacks, and print its tables beside the paper's figures."""
+    if form not in FORMATS:
+        raise unknown_name("format", form, FORMATS)
+    plans = [make_plan(key, found, seeds=seeds, datasets=datasets) for key, found in find_config(name).items()]
+    store = Store(folder)
+    chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {','.join(datasets)}" if datasets else "")
+    for plan in plans:
+        results = run_plan(plan, store, options)
+        table = _table(plan, results, store, f"lograb reproduce {name} --store DIR{chosen}")
+        if form == "text":
+            show_table(table)
+        else:
+            print(table.render(form), end="")
+        if figures is not None and table.figure:
+            for path in save_figure(table.figure, table.title, figures, table.name):
+                written(path)
+                notice(f"the figure is in '{path}'")
+
+
+def run_plan(plan: Plan, store: Store, options: dict[str, Any]) -> dict[str, RunResult]:
+    """Run a plan, showing how far it is and, at once, what fails."""
+    with _watching(plan.name) as (progress, finished):
+        return sweep(plan.specs, store, timeout=plan.config.timeout, progress=progress, finished=finished, **options)
+
+
+@contextmanager
+def _watching(name: str) -> Iterator[tuple[Any, Any]]:
+    """Show a bar with the remaining time on a terminal, elsewhere a line per run; failures always."""
+    plain = not stderr.is_terminal
+    with make_bar(console=stderr, transient=True, disable=plain, redirect_stdout=False) as bar:
+        report = reporting(bar, name)
+        done = total = 0
+
+        def progress(what: str, now: int, of: int | None) -> None:
+            nonlocal done, total
+            done, total = now, of or 0
+            report(f"{name}: {what}", now, of)
+
+        def finished(result: RunResult) -> None:
+            place = f"[{done + 1}/{total}] " if plain else ""
+            if result.status == "done":
+                if plain:
+                    stderr.print(clean(f"  {place}{result.label}: {result.seconds.get('all', 0):.1f} s"), soft_wrap=True)
+                return
+            style = "red" if result.status == "failed" else "yellow"
+            stderr.print(clean(f"  {place}{result.label}: {result.status}: {result.reason}"), style=style, soft_wrap=True)
+
+        yield progress, finished
+
+
+def _table(plan: Plan, results: dict[str, RunResult], store: Store, command: str) -> Table:
+    """Lay the results of a plan out, and keep the table for the report."""
+    config = plan.config
+    table = tabulate(plan.name, config.title, config.about, config.table.model_dump(), config.paper,
+                     cells_of(plan, results))  # fmt: skip
+    content = table.to_dict() | {"command": command}
+    store.put_table(plan.name, content)
+    return Table(**content)
+
+
+def show_table(table: Table) -> None:
+    """Print a table with its notes."""
+    print_table(table.title, _different(table.columns), table.rows, _different(table.columns)[1:],
+                fold={"instance": 28, "method": 24})  # fmt: skip
+    for note in ([table.about] if table.about else []) + table.notes:
+        say(" ".join(note.split()))
+    print()
+
+
+def _different(columns: list[str]) -> list[str]:
+    return [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]
+
+
+def report_store(folder: Path, output: Path) -> None:
+    """Write a page with everything that a store holds."""
+    check_page_name(output)
+    if not (folder / "runs").is_dir():
+        raise LograbError(f"'{folder}' is no store: there is no folder 'runs' in it")
+    store = Store(folder)
+    results = [result.to_dict() for result in store.results()]
+    if not results:
+        raise LograbError(f"the store '{folder}' has no runs yet: lograb sweep or lograb reproduce makes some")
+    write_overview(output, list(store.tables().values()), results)
+    written(output)
+    notice(f"the page is in '{output}'")
