@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +99,13 @@ def generate(
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 
 
-def generate_each(source: Any, which: range, **parameters: Any) -> Iterator[Instance]:
-    """Generate some of the graphs of a dataset of many as instances of their own, one in memory at a time.
+def generate_each(graphs: Iterable[Graph], which: range, **parameters: Any) -> Iterator[Instance]:
+    """Generate instances of some graphs of a dataset of many, `which` says of which, one in memory at a time.
 
     Each is the same as that graph in the instance of all, ``generate(source, ...)[i]``.
     """
     spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), False)})
-    for number, graph in enumerate(islice(load_graphs(source), which.start, which.stop), start=which.start):
+    for number, graph in zip(which, graphs):
         manifest = Manifest(name=f"{graph.origin.source}/{number}", spec=spec, origin=graph.origin,
                             notices=graph.notices,
                             n_features=0 if graph.features is None else graph.features.shape[1])  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
-from lograb.cli.output import make_bar, notice, print_json, print_table, reporting, say, stderr
+from lograb.cli.output import clock, make_bar, notice, print_json, print_table, reporting, say, stderr
 from lograb.cli.stopping import clean, written
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
@@ -79,7 +81,7 @@ def _watching(name: str) -> Iterator[tuple[Any, Any]]:
     plain = not stderr.is_terminal
     with make_bar(console=stderr, transient=True, disable=plain, redirect_stdout=False) as bar:
         report = reporting(bar, name)
-        done = total = 0
+        done, total, start = 0, 0, time.monotonic()
 
         def progress(what: str, now: int, of: int | None) -> None:
             nonlocal done, total
@@ -87,7 +89,8 @@ def _watching(name: str) -> Iterator[tuple[Any, Any]]:
             report(f"{name}: {what}", now, of)
 
         def finished(result: RunResult) -> None:
-            place = f"[{done + 1}/{total}] " if plain else ""
+            left = clock((time.monotonic() - start) / (done + 1) * (total - done - 1))
+            place = f"[{done + 1}/{total}, {left} left] " if plain else ""
             if result.status == "done":
                 if plain:
                     stderr.print(clean(f"  {place}{result.label}: {result.seconds.get('all', 0):.1f} s"), soft_wrap=True)

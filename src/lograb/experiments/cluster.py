@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,16 +19,16 @@ AHEAD = 3  # tasks per worker that are submitted before their turn
 
 @dataclass(frozen=True)
 class Job:
-    """A function to be called on a worker; with `share`, one that makes its first argument, once for all jobs.
+    """A function to be called on a worker; `share` makes its first argument, once for all jobs that need the same.
 
     `share` is a key, a function and its arguments. What it returns is kept by the workers as long as jobs with
-    the same key wait for it.
+    the same key wait for it. The name is a run's key and the number of its part.
     """
 
-    name: Hashable
+    name: tuple[str, int]
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    share: tuple[str, Callable[..., Any], tuple[Any, ...]] | None = None
+    share: tuple[str, Callable[..., Any], tuple[Any, ...]]
 
 
 class Lost(Exception):
@@ -84,10 +84,7 @@ def run_jobs(client: Any, jobs: list[Job]) -> Iterator[tuple[Job, Any]]:
     from distributed import as_completed
 
     waiting, tries = deque(jobs), dict.fromkeys((job.name for job in jobs), 0)
-    left: dict[str, int] = {}
-    for job in jobs:
-        if job.share is not None:
-            left[job.share[0]] = left.get(job.share[0], 0) + 1
+    left = Counter(job.share[0] for job in jobs)
     shared: dict[str, Any] = {}
     running: dict[Any, Job] = {}
     done = as_completed(loop=client.loop)
@@ -96,13 +93,10 @@ def run_jobs(client: Any, jobs: list[Job]) -> Iterator[tuple[Job, Any]]:
         room = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         while waiting and len(running) < room:
             job = waiting.popleft()
-            first = []
-            if job.share is not None:
-                key, make, arguments = job.share
-                if key not in shared:
-                    shared[key] = client.submit(make, *arguments, pure=False)
-                first = [shared[key]]
-            future = client.submit(job.function, *first, *job.arguments, pure=False)
+            key, make, arguments = job.share
+            if key not in shared:
+                shared[key] = client.submit(make, *arguments, pure=False)
+            future = client.submit(job.function, shared[key], *job.arguments, pure=False)
             running[future] = job
             done.add(future)
 
@@ -112,14 +106,12 @@ def run_jobs(client: Any, jobs: list[Job]) -> Iterator[tuple[Job, Any]]:
         job, result = running.pop(future), _result(future)
         tries[job.name] += 1
         if isinstance(result, Lost) and tries[job.name] < ATTEMPTS:
-            if job.share is not None:
-                shared.pop(job.share[0], None)  # it may have been lost as well
+            shared.pop(job.share[0], None)  # it may have been lost as well
             waiting.appendleft(job)
         else:
-            if job.share is not None:
-                left[job.share[0]] -= 1
-                if not left[job.share[0]]:
-                    shared.pop(job.share[0], None)
+            left[job.share[0]] -= 1
+            if not left[job.share[0]]:
+                shared.pop(job.share[0], None)
             yield job, result
         del future
         submit()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lograb.experiments.cluster import Job, open_client, run_jobs
 from lograb.experiments.runs import RunResult, RunSpec
 from lograb.experiments.store import Store
-from lograb.experiments.work import Piece, is_split, join_pieces, make_instance, run_piece
+from lograb.experiments.work import Piece, is_split, join_pieces, make_instances, run_piece
 from lograb.graphs import count_graphs
 from lograb.progress import Progress, ignore
 
-PIECES = 16  # into how many the graphs of a dataset are cut per worker
+PIECES = 4  # into how many parts per worker the graphs of a dataset are cut
+LARGEST = 200  # and how many graphs a part has at most: they are in memory together
 
 
 def sweep(
@@ -55,14 +57,14 @@ def sweep(
     if not todo:
         return known
     with open_client(workers, scheduler) as client:
-        parts = PIECES * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-        jobs = [job for spec in todo.values()
-                for job in _jobs(spec, parts, timeout, store.arrays(spec.key) if rescore else None)]  # fmt: skip
-        expected = {key: sum(job.name[0] == key for job in jobs) for key in todo}  # type: ignore[index]
+        workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        old = {key: store.arrays(key) if rescore else None for key in todo}
+        jobs = [job for group in _groups(todo.values()) for job in _jobs(group, workers, timeout, old)]
+        expected = Counter(job.name[0] for job in jobs)
         pieces: dict[str, dict[int, Piece]] = {key: {} for key in todo}
         done = 0
         for job, found in run_jobs(client, jobs):
-            key, number = job.name  # type: ignore[misc]
+            key, number = job.name
             pieces[key][number] = found if isinstance(found, Piece) else Piece("failed", _died(found))
             if len(pieces[key]) == expected[key]:
                 parts_in_order = [piece for _, piece in sorted(pieces.pop(key).items())]
@@ -80,16 +82,29 @@ def _wanted(result: RunResult | None, again: tuple[str, ...], rescore: bool) -> 
     return result is None or result.status in again
 
 
-def _jobs(spec: RunSpec, parts: int, timeout: float | None, old: dict[str, Any] | None) -> list[Job]:
-    """Cut a run into jobs: one, or where a dataset has many graphs, one for each part of them."""
-    if not is_split(spec):
-        share = (spec.instance_key, make_instance, (spec,))
-        return [Job((spec.key, 0), run_piece, (spec, None, timeout, old), share)]
-    total = count_graphs(spec.source)
-    parts = min(parts, total)
-    cuts = [total * i // parts for i in range(parts + 1)]
-    return [Job((spec.key, i), run_piece, (None, spec, range(cuts[i], cuts[i + 1]), timeout, old))
-            for i in range(parts)]  # fmt: skip
+def _groups(specs: Iterable[RunSpec]) -> list[list[RunSpec]]:
+    """Put runs on one instance together, those whose graphs can be spread apart from the others."""
+    found: dict[tuple[str, bool], list[RunSpec]] = {}
+    for spec in specs:
+        found.setdefault((spec.instance_key, is_split(spec)), []).append(spec)
+    return list(found.values())
+
+
+def _jobs(
+    specs: list[RunSpec], workers: int, timeout: float | None, old: Mapping[str, dict[str, Any] | None]
+) -> list[Job]:
+    """Cut runs on one instance into jobs: one each, or where its dataset has many graphs, one for each part of them.
+
+    All runs on a part come before those on the next: what is generated is used, and forgotten.
+    """
+    first, parts = specs[0], [None]
+    if is_split(first):
+        total = count_graphs(first.source)
+        size = min(LARGEST, -(-total // (PIECES * workers)))
+        parts = [range(start, min(start + size, total)) for start in range(0, total, size)]
+    return [Job((spec.key, i), run_piece, (spec, timeout, old[spec.key]),
+                (f"{first.instance_key}/{is_split(first)}/{i}", make_instances, (first, part)))
+            for i, part in enumerate(parts) for spec in specs]  # fmt: skip
 
 
 def _died(error: Any) -> str:

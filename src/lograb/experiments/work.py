@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from lograb.attacks import find_attack
 from lograb.errors import LograbError
 from lograb.experiments.runs import RunResult, RunSpec, Status
 from lograb.experiments.statistics import describe
-from lograb.graphs import count_graphs
+from lograb.graphs import count_graphs, load_graphs
 from lograb.instance import Instance
 from lograb.parallel import hold_threads, one_blas_thread
 from lograb.pipeline import generate, generate_each
@@ -38,7 +39,7 @@ from lograb.tasks.answer_arrays import build_answer
 from lograb.tasks.link_prediction import LinkRun, predict_links, summarise
 from lograb.tasks.node_classification import classify, score_scopes
 from lograb.tasks.reconstruction import graph_bounds, join_scores, score_graph, stream_of
-from lograb.types import Reconstruction
+from lograb.types import Graph, Reconstruction
 
 Arrays = dict[str, Any]
 
@@ -63,11 +64,18 @@ class TimedOut(BaseException):
     """Raised inside a run that takes too long. Not an Exception, which a method might catch."""
 
 
-def make_instance(spec: RunSpec) -> Instance | Piece:
-    """Generate the instance of a run, for all runs on it; or tell why there is none."""
+Graphs = list[tuple[int | None, Instance]]
+"""Instances that a task works on, with their numbers in a dataset of many graphs; else one without a number."""
+
+
+def make_instances(spec: RunSpec, which: range | None) -> Graphs | Piece:
+    """Generate the instance of a run, or those of some graphs of its dataset, for all runs on it; or tell why not."""
     with _alone():
         try:
-            return generate(spec.source, **spec.instance.model_dump())
+            parameters = spec.instance.model_dump()
+            if which is None:
+                return [(None, generate(spec.source, **parameters))]
+            return list(zip(which, generate_each(_from(spec.source, which.start), which, **parameters), strict=True))
         except Exception as error:
             return _problem(error)
 
@@ -77,22 +85,33 @@ def is_split(spec: RunSpec) -> bool:
     return spec.task == "reconstruction" and count_graphs(spec.source) > 1
 
 
-def run_piece(
-    instance: Instance | Piece | None, spec: RunSpec, which: range | None, timeout: float | None, old: Arrays | None
-) -> Piece:
-    """Run a method on an instance, or on some graphs of a dataset; with `old` answers only score them."""
-    if isinstance(instance, Piece):
-        return instance
+_open: dict[str, tuple[int, Iterator[Graph]]] = {}
+
+
+def _from(source: str, first: int) -> Iterator[Graph]:
+    """Read the graphs of a dataset from one on; a worker that gets parts in order reads its files once."""
+    place, graphs = _open.pop(source, (0, iter(())))
+    if not 0 < place <= first:
+        place, graphs = 0, load_graphs(source, notify=lambda text: None)
+    for graph in islice(graphs, first - place, None):
+        _open[source] = (first + 1, graphs)
+        first += 1
+        yield graph
+
+
+def run_piece(graphs: Graphs | Piece, spec: RunSpec, timeout: float | None, old: Arrays | None) -> Piece:
+    """Run a method on instances; with `old` answers only score them."""
+    if isinstance(graphs, Piece):
+        return graphs
     clear_peak()
     start = time.perf_counter()
     try:
         with _alone(), time_limit(timeout):
             if spec.task == "reconstruction":
-                found = _reconstruct(spec, which, instance, old)
+                found = _reconstruct(spec, graphs, old)
             else:
-                assert instance is not None
-                found = {"classification": _classify, "links": _link, "statistics": _describe}[spec.task](
-                    spec, instance, old)  # fmt: skip
+                run = {"classification": _classify, "links": _link, "statistics": _describe}[spec.task]
+                found = run(spec, graphs[0][1], old)
     except TimedOut:
         found = Piece("timed-out", f"was ended after {timeout:g} seconds")
     except Exception as error:
@@ -102,11 +121,11 @@ def run_piece(
                  peak(), versions())  # fmt: skip
 
 
-def _reconstruct(spec: RunSpec, which: range | None, instance: Instance | None, old: Arrays | None) -> Piece:
+def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
     attacker = find_attack(spec.method)(**spec.settings)
-    graphs, arrays, diagnostics = [], {}, []
+    scored, arrays, diagnostics = [], {}, []
     seed, spent, scoring = spec.instance.seed or 0, 0.0, 0.0
-    for number, graph in _graphs(spec, which, instance):
+    for number, graph in graphs:
         place = number or 0
         if old is None:
             shown = spec.options["features"] and graph.manifest.n_features > 0
@@ -114,22 +133,12 @@ def _reconstruct(spec: RunSpec, which: range | None, instance: Instance | None, 
         else:
             answer = build_answer("the stored answer", old, place, graph.n_nodes, graph.node_names)
         start = time.perf_counter()
-        graphs.append((score_graph(graph, answer), graph_bounds(graph, number)))
+        scored.append((score_graph(graph, answer), graph_bounds(graph, number)))
         scoring += time.perf_counter() - start
         spent += answer.seconds or 0.0
         diagnostics.append(answer.diagnostics)
         arrays |= _arrays(answer, place)
-    return Piece(graphs=graphs, arrays=arrays, diagnostics=diagnostics, seconds={"method": spent, "scoring": scoring})
-
-
-def _graphs(spec: RunSpec, which: range | None, instance: Instance | None) -> Iterator[tuple[int | None, Instance]]:
-    """Number the graphs of a part; the one graph of an instance has no number."""
-    if which is None:
-        assert instance is not None
-        yield None, instance
-        return
-    made = generate_each(spec.source, which, **spec.instance.model_dump())
-    yield from zip(which, made, strict=True)
+    return Piece(graphs=scored, arrays=arrays, diagnostics=diagnostics, seconds={"method": spent, "scoring": scoring})
 
 
 def _arrays(answer: Reconstruction, number: int) -> Arrays:

@@ -123,7 +123,7 @@ def look_up(result: dict[str, Any], score: str) -> Any:
     found: Any = result if beside else result["scores"]
     for part in score.split("."):
         found = found.get(part) if isinstance(found, dict) else None
-    return found
+    return found / 2**20 if score == "peak_memory" and found is not None else found
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -133,17 +133,22 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _short(score: str) -> str:
-    return score.replace("_", " ").replace(".", " ") if score else ""
+    if score in ("seconds.method", "peak_memory"):
+        return {"seconds.method": "seconds", "peak_memory": "peak MiB"}[score]
+    return score.removeprefix("diagnostics.").replace("_", " ").replace(".", " ")
 
 
 def _problems(lines: Sequence[_Line]) -> list[str]:
     """Say once for each dataset why it is not there, and for each kind of failure how often it happened."""
     missing = {cell["dataset"]: cell["problem"] for line in lines for cell in line.cells if cell["problem"]}
     said = [f"{dataset}: no data: {problem}" for dataset, problem in missing.items()]
-    bad = Counter((line.row, line.column, result["status"], result["reason"]) for line in lines
-                  for result in line.results if result["status"] != "done")  # fmt: skip
-    return said + [f"{row}, {column}: {status} ({count}×): {reason}"
-                   for (row, column, status, reason), count in bad.items()]  # fmt: skip
+    bad: dict[tuple[str, str, str], list[str]] = {}
+    for line in lines:
+        for result in line.results:
+            if result["status"] != "done":
+                bad.setdefault((line.column, result["status"], result["reason"]), []).append(line.row)
+    return said + [f"{column}: {status} on {', '.join(dict.fromkeys(rows))}: {reason}"
+                   for (column, status, reason), rows in bad.items()]  # fmt: skip
 
 
 def _tests(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> list[str]:
