@@ -329,3 +329,16 @@ def report(
     from lograb.cli.sweep import report_store
 
     report_store(store, output)
+
+
+@app.command("submit-check")
+def submit_check(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The challenge, made with --no-truth.")],
+    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="An answer: .npz, or u,v,score.")],
+    truth: Annotated[Path | None, typer.Option(metavar="FULL", help="The same instance with its truth.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Check somebody's answer to a challenge, and score it."""
+    from lograb.cli.submit import check_submission
+
+    check_submission(archive, predictions, truth, json=json)

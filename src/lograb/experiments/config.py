@@ -244,27 +244,33 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for attack in config.attacks:
         for label, given in _variants(attack, row):
             kind = find_attack(attack.name)
-            settings = kind(**given).model_dump(mode="json")
-            yield label, _told("reconstruction", attack, kind, given, settings, {"features": attack.features})
+            made = kind(**given)
+            yield label, _told("reconstruction", attack, kind, made.label, made.model_dump(mode="json"),
+                               {"features": attack.features})  # fmt: skip
     for model in config.models:
         for label, given in _variants(model, row):
             found, training, special = check_model(model.name, model.split, given)
             settings = training.model_dump(mode="json") | found.choose(special)
-            yield label, _told("classification", model, found, given, settings, {"split": model.split})
+            yield label, _told("classification", model, found, _named(model.name, given), settings, {"split": model.split})
     for link in config.links:
         for label, given in _variants(link, row):
             method = find_link_method(link.name)
             check_link(link.name, given, link.halo, link.negatives)
             options = {"halo": link.halo, "negatives": link.negatives}
-            yield label, _told("links", link, method, given, method.choose(given).model_dump(mode="json"), options)
+            yield label, _told("links", link, method, _named(link.name, given),
+                               method.choose(given).model_dump(mode="json"), options)  # fmt: skip
 
 
 def _told(
-    task: Task, choice: Method, found: Any, given: dict[str, Any], settings: dict[str, Any], options: dict[str, Any]
+    task: Task, choice: Method, found: Any, name: str, settings: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
+    return {"task": task, "method": choice.name, "name": name, "version": found.version, "settings": settings,
+            "options": options}  # fmt: skip
+
+
+def _named(name: str, given: dict[str, Any]) -> str:
     changed = ", ".join(f"{key}={value}" for key, value in given.items())
-    return {"task": task, "method": choice.name, "name": f"{choice.name}({changed})" if changed else choice.name,
-            "version": found.version, "settings": settings, "options": options}  # fmt: skip
+    return f"{name}({changed})" if changed else name
 
 
 def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:

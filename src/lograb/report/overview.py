@@ -51,11 +51,16 @@ def leaderboard(results: list[dict[str, Any]], task: str) -> list[dict[str, Any]
         if result["status"] == "done" and result["spec"]["task"] == task:
             who = result["name"], result["spec"]["version"]
             groups.setdefault(_protocol(result), {}).setdefault(who, []).append(result)
-    lines = []
+    alike: dict[tuple[tuple[str, ...], str], list[dict[str, Any]]] = {}
     for protocol, methods in sorted(groups.items()):
-        scored = [_line(protocol, who, runs) for who, runs in methods.items()]
-        for place, line in enumerate(sorted(scored, key=lambda line: -line["score"]), start=1):
-            lines.append(line | {"place": place, "first": place == 1})
+        for who, runs in methods.items():
+            line = _line(protocol, who, runs)
+            alike.setdefault((protocol, line["seeds"]), []).append(line)
+    lines = []
+    for group in alike.values():
+        for number, line in enumerate(sorted(group, key=lambda line: -line["score"])):
+            place = 1 + sum(other["score"] > line["score"] for other in group)
+            lines.append(line | {"place": place, "first": number == 0})
     return lines
 
 
@@ -78,7 +83,7 @@ def _line(protocol: tuple[str, ...], who: tuple[str, str], runs: list[dict[str, 
     seeds = sorted(run["spec"]["instance"]["seed"] for run in runs)
     return {"protocol": protocol, "method": who[0], "version": who[1], "score": float(np.mean(values)), **bounds,
             "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None, "seeds": _spans(seeds),
-            "lograb": ", ".join(sorted({run["versions"].get("lograb", "?") for run in runs}))}  # fmt: skip
+            "lograb": "/".join(sorted({run["versions"].get("lograb", "?") for run in runs}))}  # fmt: skip
 
 
 def _spans(seeds: list[int]) -> str:

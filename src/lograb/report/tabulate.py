@@ -129,7 +129,9 @@ def look_up(result: dict[str, Any], score: str) -> Any:
 def _number(value: float | None, digits: int) -> str:
     if value is None:
         return "–"
-    return f"{value:,.0f}" if value == int(value) and abs(value) > 1 else f"{value:,.{digits}f}"
+    if value == int(value) and abs(value) > 1:
+        return f"{value:,.0f}"
+    return f"{value:,.{min(digits, 1) if abs(value) >= 10 else digits}f}"
 
 
 def _short(score: str) -> str:
