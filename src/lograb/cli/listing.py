@@ -7,6 +7,7 @@ from typing import Any
 
 from lograb.cli.output import print_facts, print_json, print_table, say
 from lograb.errors import unknown_name
+from lograb.plugins import with_plugins
 
 Rows = list[dict[str, Any]]
 
@@ -17,7 +18,7 @@ def _datasets() -> Rows:
     fields = ("name", "n_graphs", "n_nodes", "n_edges", "n_classes", "n_features", "licence", "description", "url")
     return [
         {field: getattr(dataset, field) for field in fields} | {"available": dataset.locate()}
-        for dataset in DATASETS.values()
+        for dataset in with_plugins("datasets", DATASETS).values()
     ]
 
 
@@ -40,7 +41,7 @@ def _attacks() -> Rows:
         {"name": a.name, "channels": list(a.uses), "optional": list(a.optional), "trivial": a.trivial,
          "extra": a.extra, "scenario": a.scenario, "cost": a.cost,
          "settings": {k: f.default for k, f in a.model_fields.items()}}
-        for a in ATTACKS.values()
+        for a in with_plugins("attacks", ATTACKS).values()
     ]
 
 
@@ -52,7 +53,7 @@ def _models() -> Rows:
     return [
         {"name": m.name, "encodings": list(m.encodings), "trivial": m.trivial, "description": m.description,
          "settings": m.settings, "training": training}
-        for m in MODELS.values()
+        for m in with_plugins("models", MODELS).values()
     ]
 
 
@@ -62,7 +63,7 @@ def _links() -> Rows:
     return [
         {"name": m.name, "sees": list(m.sees), "trivial": m.trivial, "description": m.description,
          "settings": {k: f.default for k, f in m.settings.model_fields.items()}}
-        for m in LINKS.values()
+        for m in with_plugins("links", LINKS).values()
     ]
 
 

@@ -35,9 +35,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lograb.attacks import find_attack
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments.runs import RunResult, RunSpec, Task
-from lograb.graphs import DATASETS, load_graphs
+from lograb.graphs import is_dataset, load_graphs
 from lograb.learning.links.catalog import find_link_method
 from lograb.learning.nodes.catalog import find_model
+from lograb.plugins import origin as plugin_of
 from lograb.spec import InstanceSpec, Origin, first_problem
 from lograb.tasks.link_prediction import check_choices as check_link
 from lograb.tasks.node_classification import check_choices as check_model
@@ -264,7 +265,9 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _told(
     task: Task, choice: Method, found: Any, name: str, settings: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
-    return {"task": task, "method": choice.name, "name": name, "version": found.version, "settings": settings,
+    kind = {"reconstruction": "attacks", "classification": "models", "links": "links"}[task]
+    version = " ".join(filter(None, (found.version, plugin_of(kind, choice.name))))
+    return {"task": task, "method": choice.name, "name": name, "version": version, "settings": settings,
             "options": options}  # fmt: skip
 
 
@@ -281,8 +284,12 @@ def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _origin(dataset: str) -> tuple[Origin | None, str]:
     """Find out where a dataset comes from; or why it is not to be had."""
     try:
-        return next(iter(load_graphs(dataset, notify=lambda text: None))).origin, ""
+        found = next(iter(load_graphs(dataset, notify=lambda text: None))).origin
+        if found.kind == "memory":  # of a plugin that does not say where its graphs come from
+            revision = plugin_of("datasets", dataset.strip().lower())
+            found = found.model_copy(update={"source": dataset.strip().lower(), "revision": revision})
+        return found, ""
     except LograbError as error:
-        if dataset.strip().lower() not in DATASETS:
+        if not is_dataset(dataset):
             raise
         return None, str(error)

@@ -20,6 +20,7 @@ from lograb.learning.links.settings import (
 )
 from lograb.learning.nodes.settings import Settings
 from lograb.learning.randomness import require_torch
+from lograb.plugins import find_plugin, plugins
 from lograb.progress import Progress, ignore
 from lograb.spec import first_problem
 from lograb.types import Floats, Ints
@@ -76,7 +77,7 @@ class LinkMethod:
         """Score pairs; larger means likelier. `settings` overrides some defaults by name."""
         chosen = self.choose(settings)
         module, _, function = self.where.partition(":")
-        run = getattr(import_module(f"lograb.learning.links.{module}"), function)
+        run = getattr(import_module(module if "." in module else f"lograb.learning.links.{module}"), function)
         scores: Floats = run(graph, pairs, rng, chosen, progress)
         wrong = len(scores) - np.count_nonzero(np.isfinite(scores))
         if wrong:
@@ -111,6 +112,7 @@ LINKS = {
 
 def find_link_method(name: str) -> LinkMethod:
     """Look a method up by name."""
-    if name not in LINKS:
-        raise unknown_name("link method", name, LINKS)
-    return LINKS[name]
+    found: LinkMethod | None = LINKS.get(name) or find_plugin("links", name)
+    if found is None:
+        raise unknown_name("link method", name, [*LINKS, *plugins("links")])
+    return found

@@ -21,6 +21,7 @@ from lograb.learning.nodes.settings import (
     VirtualNodeSettings,
 )
 from lograb.learning.randomness import require_torch
+from lograb.plugins import find_plugin, plugins
 from lograb.spec import first_problem
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Model:
     ----------
     name : str
     where : str
-        Module under ``lograb.learning.nodes.models`` and the class in it.
+        Module under ``lograb.learning.nodes.models`` and the class in it; of another package with dots, ``a.b:C``.
     accepts : the class of its settings
         The keyword arguments of the model's class, with their defaults; `build` takes others in their place.
     description : str
@@ -78,7 +79,8 @@ class Model:
         require_torch(f"the model '{self.name}'")
         chosen = self.choose(settings)
         module, _, name = self.where.partition(":")
-        make = getattr(import_module(f"lograb.learning.nodes.models.{module}"), name)
+        place = module if "." in module else f"lograb.learning.nodes.models.{module}"
+        make = getattr(import_module(place), name)
         made: Classifier = make(n_inputs, n_outputs, **chosen)
         return made
 
@@ -129,6 +131,7 @@ MODELS = {
 
 def find_model(name: str) -> Model:
     """Look a model up by name."""
-    if name not in MODELS:
-        raise unknown_name("model", name, MODELS)
-    return MODELS[name]
+    found: Model | None = MODELS.get(name) or find_plugin("models", name)
+    if found is None:
+        raise unknown_name("model", name, [*MODELS, *plugins("models")])
+    return found
