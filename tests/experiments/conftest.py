@@ -1,4 +1,4 @@
-"""A cluster inside the test process, and experiments of a second."""
+"""Experiments of a second."""
 
 import pytest
 
@@ -7,15 +7,6 @@ from lograb.experiments.config import Config, make_plan
 
 TINY = {"instances": [{"dataset": "karate", "p": 0.6, "k": 8, "sigma": [0.0, 0.05]}], "seeds": 2,
         "attacks": [{"name": "membership"}, {"name": "afr"}]}  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def scheduler():
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://",
-                      dashboard_address=None) as cluster:  # fmt: skip
-        yield cluster.scheduler_address
 
 
 @pytest.fixture

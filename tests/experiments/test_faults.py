@@ -14,6 +14,7 @@ from lograb import LograbError
 from lograb.experiments import Store, sweep
 from lograb.experiments.work import join_pieces, make_instances, run_piece
 from lograb.parallel import hold_threads
+from lograb.plugins import plugins
 
 LASTING = ("key", "name", "spec", "status", "reason", "scores")
 
@@ -65,8 +66,38 @@ def test_a_killed_worker_costs_nothing(plan, store, processes):
 
     found = sweep(specs, store, scheduler=address, finished=finished)
     assert workers[0].wait(10) == -signal.SIGKILL
-    assert lasting(found.values()) == run_here(specs)
-    assert lasting(store.results()) == run_here(specs)
+    assert lasting(found.values()) == lasting(store.results()) == run_here(specs)
+
+
+DEADLY = """
+import os, signal
+from lograb.attacks import Attack
+
+class Deadly(Attack):
+    name, uses, scenario, cost = "deadly", ("members",), "a test", "nothing"
+
+    def reconstruct(self, seen, rng, progress=None):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_run_that_kills_its_workers_is_given_up_alone(plan, store, tmp_path, monkeypatch):
+    """On workers of this machine, which are started anew."""
+    about = tmp_path / "deadly-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: deadly\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[lograb.attacks]\ndeadly = deadly:Deadly\n")
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugins.cache_clear()
+    try:
+        specs = plan(attacks=[{"name": "deadly"}, {"name": "membership"}], seeds=[5]).specs
+        found = sweep(specs, store, workers=2)
+    finally:
+        plugins.cache_clear()
+    told = [(result.name, result.status) for result in found.values()]
+    assert sorted(told) == [("deadly", "failed")] * 2 + [("membership", "done")] * 2
+    assert all("memory" in result.reason for result in found.values() if result.status == "failed")
 
 
 DRIVER = """

@@ -13,7 +13,6 @@ from lograb.errors import LograbError
 from lograb.experiments.work import versions
 from lograb.parallel import n_cores
 
-ATTEMPTS = 3  # how often a task may be lost with its worker
 AHEAD = 3  # tasks per worker that are submitted before their turn
 
 
@@ -32,7 +31,7 @@ class Job:
 
 
 class Lost(Exception):
-    """A job whose workers died, time after time."""
+    """A job whose worker died."""
 
 
 @contextmanager
@@ -50,11 +49,11 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
             _check(client)
             yield client
         return
-    quiet = {"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "60s",
+    quiet = {"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "60s",
              "distributed.worker.memory.terminate": 0.95}  # fmt: skip
     with (
         dask.config.set(quiet),
-        LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True, dashboard_address=None,
+        LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
                      silence_logs=logging.CRITICAL) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
@@ -79,42 +78,49 @@ def _check(client: Any) -> None:
 def run_jobs(client: Any, jobs: list[Job]) -> Iterator[tuple[Job, Any]]:
     """Run jobs on the workers; yields each with its result as it is done, or with the exception that ended it.
 
-    A few jobs per worker are submitted at a time: what waits is cheap, and who stops early cancels little.
+    A few jobs per worker are submitted at a time: what waits is cheap, and who stops early cancels little. Whoever
+    was on a worker that died is a suspect, and runs again when all others are done, alone: only who kills a worker
+    then is `Lost`.
     """
     from distributed import as_completed
 
-    waiting, tries = deque(jobs), dict.fromkeys((job.name for job in jobs), 0)
+    waiting, suspects = deque(jobs), deque[Job]()
     left = Counter(job.share[0] for job in jobs)
     shared: dict[str, Any] = {}
     running: dict[Any, Job] = {}
     done = as_completed(loop=client.loop)
 
-    def submit() -> None:
-        room = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-        while waiting and len(running) < room:
-            job = waiting.popleft()
-            key, make, arguments = job.share
-            if key not in shared:
-                shared[key] = client.submit(make, *arguments, pure=False)
-            future = client.submit(job.function, shared[key], *job.arguments, pure=False)
-            running[future] = job
-            done.add(future)
+    def submit(job: Job) -> None:
+        key, make, arguments = job.share
+        if key not in shared:
+            shared[key] = client.submit(make, *arguments, pure=False)
+        future = client.submit(job.function, shared[key], *job.arguments, pure=False)
+        running[future] = job
+        done.add(future)
 
-    submit()
-    while running:
+    while waiting or running or suspects:
+        room = AHEAD * max(1, n_workers(client))
+        while waiting and len(running) < room:
+            submit(waiting.popleft())
+        alone = not running
+        if alone:
+            submit(suspects.popleft())
         future = next(done)
         job, result = running.pop(future), _result(future)
-        tries[job.name] += 1
-        if isinstance(result, Lost) and tries[job.name] < ATTEMPTS:
-            shared.pop(job.share[0], None)  # it may have been lost as well
-            waiting.appendleft(job)
-        else:
-            left[job.share[0]] -= 1
-            if not left[job.share[0]]:
-                shared.pop(job.share[0], None)
-            yield job, result
-        del future
-        submit()
+        if isinstance(result, Lost):
+            shared.pop(job.share[0], None)  # it may have been lost as well, or be what kills
+        if isinstance(result, Lost) and not alone:
+            suspects.append(job)
+            continue
+        left[job.share[0]] -= 1
+        if not left[job.share[0]]:
+            shared.pop(job.share[0], None)
+        yield job, result
+
+
+def n_workers(client: Any) -> int:
+    """Count the workers that are there."""
+    return len(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def _result(future: Any) -> Any:

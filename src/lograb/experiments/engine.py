@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from lograb.experiments.cluster import Job, open_client, run_jobs
+from lograb.experiments.cluster import Job, n_workers, open_client, run_jobs
 from lograb.experiments.runs import RunResult, RunSpec
 from lograb.experiments.store import Store
 from lograb.experiments.work import Piece, is_split, join_pieces, make_instances, run_piece
@@ -57,9 +57,9 @@ def sweep(
     if not todo:
         return known
     with open_client(workers, scheduler) as client:
-        workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        count = max(1, n_workers(client))
         old = {key: store.arrays(key) if rescore else None for key in todo}
-        jobs = [job for group in _groups(todo.values()) for job in _jobs(group, workers, timeout, old)]
+        jobs = [job for group in _groups(todo.values()) for job in _jobs(group, count, timeout, old)]
         expected = Counter(job.name[0] for job in jobs)
         pieces: dict[str, dict[int, Piece]] = {key: {} for key in todo}
         done = 0
