@@ -26,7 +26,17 @@ def installed(tmp_path_factory):
     """Install the example into a folder of its own; by hand where no build tool is at hand."""
     folder = tmp_path_factory.mktemp("installed")
     source = shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("source") / "plugin")
-    words = ["-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(folder)]
+    words = [
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--target",
+        str(folder),
+    ]
     done = subprocess.run([sys.executable, *words, str(source)], capture_output=True, text=True, check=False)
     if done.returncode:
         shutil.copytree(source / "lograb_example", folder / "lograb_example", dirs_exist_ok=True)
@@ -42,8 +52,9 @@ def installed(tmp_path_factory):
 
 def lograb(installed, *words):
     path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(installed))))
-    done = subprocess.run([sys.executable, "-c", "from lograb.cli import main; main()", *words], capture_output=True,
-                          text=True, check=False, env=os.environ | {"PYTHONPATH": path})  # fmt: skip
+    command = [sys.executable, "-c", "from lograb.cli import main; main()", *words]
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -51,8 +62,8 @@ def lograb(installed, *words):
 def test_the_example_is_listed_and_run(installed, tmp_path):
     assert "neighbours" in {row["name"] for row in json.loads(lograb(installed, "list", "attacks", "--json"))}
     (tmp_path / "x.toml").write_text(CONFIG)
-    told = json.loads(lograb(installed, "sweep", str(tmp_path / "x.toml"), "--store", str(tmp_path / "store"), "--json",
-                             "--workers", "1"))  # fmt: skip
+    told = json.loads(lograb(installed, "sweep", str(tmp_path / "x.toml"), "--store", str(tmp_path / "store"),
+                             "--workers", "1", "--json"))  # fmt: skip
     assert told["statuses"] == {"done": 2}
     for run in told["runs"]:
         assert run["spec"]["version"] == "1 lograb-example 1.0"
@@ -69,7 +80,9 @@ def test_a_plugin_that_cannot_be_imported_is_told_and_left_out(tmp_path, monkeyp
     about = tmp_path / "broken-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("[lograb.attacks]\nbroken = no_such_module:X\nafr = no_such_module:X\n")
+    (about / "entry_points.txt").write_text(
+        "[lograb.attacks]\nbroken = no_such_module:X\nafr = no_such_module:X\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     plugins.cache_clear()
     try:

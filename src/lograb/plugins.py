@@ -1,7 +1,7 @@
 """What other packages add by entry points: datasets, attacks, defences, models and link methods.
 
-A package names them in its ``pyproject.toml``, under ``[project.entry-points."lograb.attacks"]`` and so on. What comes
-with lograb wins over a plugin of the same name. Nothing of a plugin is imported before it is asked for.
+A package names them in its ``pyproject.toml``, under ``[project.entry-points."lograb.attacks"]`` and so on. What
+comes with lograb wins over a plugin of the same name. Nothing of a plugin is imported before it is asked for.
 """
 
 from __future__ import annotations

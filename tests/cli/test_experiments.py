@@ -57,7 +57,18 @@ def test_mistakes_are_said_before_anything_is_made(folder, arguments, problem):
 
 
 def test_reproduce_prints_every_form(folder, scheduler):
-    common = ("reproduce", "smoke", "--store", "store", "--seeds", 1, "--datasets", "karate", "--scheduler", scheduler)
+    common = (
+        "reproduce",
+        "smoke",
+        "--store",
+        "store",
+        "--seeds",
+        1,
+        "--datasets",
+        "karate",
+        "--scheduler",
+        scheduler,
+    )
     assert "| karate d=1 k=8 | posterior |" in ok(*common, "--format", "markdown", cwd=folder).stdout
     assert r"\toprule" in ok(*common, "--format", "latex", cwd=folder).stdout
     assert ok(*common, "--format", "csv", cwd=folder).stdout.startswith("instance,method,ours")
@@ -74,7 +85,10 @@ def test_a_submission_is_checked_and_scored(tmp_path):
     direct = json.loads(ok("attack", "full.lograb", "--method", "posterior", "--json", cwd=tmp_path).stdout)
     assert told["valid"]
     assert told["score"]["f1"] == direct["f1"]
-    assert json.loads(ok("submit-check", "challenge.lograb", "guess.csv", "--json", cwd=tmp_path).stdout)["score"] is None
+    assert (
+        json.loads(ok("submit-check", "challenge.lograb", "guess.csv", "--json", cwd=tmp_path).stdout)["score"]
+        is None
+    )
     wrong = lograb("submit-check", "challenge.lograb", "guess.csv", "--truth", "other.lograb", cwd=tmp_path)
     assert (wrong.returncode, "different instances" in wrong.stderr) == (2, True)
     (tmp_path / "bad.csv").write_text("u,v,score\n0,99,1\n")

@@ -54,7 +54,10 @@ def test_a_changed_file_is_another_run(tmp_path):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "graph.csv").write_text(lines)
-        config = {"instances": [{"dataset": str(folder / "graph.csv"), "k": 2}], "attacks": [{"name": "membership"}]}
+        config = {
+            "instances": [{"dataset": str(folder / "graph.csv"), "k": 2}],
+            "attacks": [{"name": "membership"}],
+        }
         keys.append(make_plan("x", Config(**config)).specs[0].key)
     assert keys[0] != keys[1]
 
@@ -115,4 +118,4 @@ def test_the_documented_config_is_one():
     text = module.__doc__.partition("```toml")[2].partition("```")[0]
     found = module.Config(**tomllib.loads(text))
     assert len(list(module._rows(found))) == 6
-    assert [column for column, _ in module._columns(found, "")][0] == "afr (align_dim=auto, alpha=0.0)"
+    assert next(column for column, _ in module._columns(found, "")) == "afr (align_dim=auto, alpha=0.0)"

@@ -14,10 +14,14 @@ from lograb.report.tabulate import tabulate
 
 def run(name="afr", f1=0.5, seed=0, status="done", reason="", dataset="cora", settings=None, **instance):
     spec = {"task": "reconstruction", "origin": {"source": dataset}, "instance": instance | {"seed": seed},
-            "method": name, "version": "1", "settings": settings or {}, "options": {"features": False}}  # fmt: skip
-    scores = {"f1": {"global": f1, "recovered": f1 + 0.1}, "floor": 0.2, "ceiling": 0.9} if status == "done" else {}
+            "method": name, "version": "1", "settings": settings or {},
+            "options": {"features": False}}  # fmt: skip
+    scores = (
+        {"f1": {"global": f1, "recovered": f1 + 0.1}, "floor": 0.2, "ceiling": 0.9} if status == "done" else {}
+    )
     return {"name": name, "spec": spec, "status": status, "reason": reason, "scores": scores, "diagnostics": {},
-            "seconds": {"method": 2.0}, "peak_memory": 2**21, "versions": {"lograb": "1", "code": "abc"}}  # fmt: skip
+            "seconds": {"method": 2.0}, "peak_memory": 2**21,
+            "versions": {"lograb": "1", "code": "abc"}}  # fmt: skip
 
 
 def cell(row, column, result=None, problem=""):
@@ -43,14 +47,20 @@ def test_several_numbers_of_a_run():
 
 
 def test_what_did_not_run_says_why():
-    cells = [cell("cora", "AFR", run(status="failed", reason="Boom: x")), cell("coco-sp", "AFR", problem="no file")]
+    cells = [
+        cell("cora", "AFR", run(status="failed", reason="Boom: x")),
+        cell("coco-sp", "AFR", problem="no file"),
+    ]
     made = table(cells)
     assert [row[1] for row in made.rows] == ["failed", "no data"]
     assert made.notes == ["coco-sp: no data: no file", "AFR: failed on cora: Boom: x"]
 
 
 def test_signed_rank_and_holm():
-    ours, theirs = [0.9, 0.8, 0.7, 0.95, 0.6, 0.65, 0.77, 0.5, 0.4], [0.1, 0.2, 0.31, 0.4, 0.2, 0.3, 0.1, 0.2, 0.15]
+    ours, theirs = (
+        [0.9, 0.8, 0.7, 0.95, 0.6, 0.65, 0.77, 0.5, 0.4],
+        [0.1, 0.2, 0.31, 0.4, 0.2, 0.3, 0.1, 0.2, 0.15],
+    )
     assert signed_rank(ours, theirs) == pytest.approx(2 / 2**9)
     assert signed_rank(ours, theirs) == wilcoxon(ours, theirs).pvalue
     assert signed_rank([1, 2], [1, 2]) == 1

@@ -19,6 +19,7 @@ class Neighbours(Attack):
     most: int = 3
 
     def reconstruct(self, seen: Observations, rng, progress=None) -> Reconstruction:
+        """Join all members of a patch of at most `most`."""
         pairs = {(min(u, w), max(u, w)) for i in range(seen.n_patches) for u in seen.members(i).tolist()
                  for w in seen.members(i).tolist() if u != w and len(seen.members(i)) <= self.most}
         return Reconstruction(seen.n_nodes, sorted(pairs), np.ones(len(pairs)), np.unique(seen.nodes))

@@ -1,7 +1,8 @@
 """The model, apart: importing torch takes time, and the attack does not need it."""
 
-from lograb.learning.nodes.models.classifier import Classifier
 from torch import nn
+
+from lograb.learning.nodes.models.classifier import Classifier
 
 
 class Linear(Classifier):
@@ -12,4 +13,5 @@ class Linear(Classifier):
         self.width, self.output_layer = n_inputs, nn.Linear(n_inputs, n_outputs)
 
     def embed(self, batch):
+        """Take features and coordinates as they are."""
         return batch.inputs

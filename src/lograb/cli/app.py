@@ -161,6 +161,9 @@ def attack(
     repeats: Annotated[int, typer.Option(min=1, help="Runs, with seeds that count up.")] = 1,
     settings: options.Set = None,
     features: options.Features = False,
+    parts: Annotated[int | None, typer.Option(min=1, help="Cut the patches into parts, judged apart.")] = None,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
@@ -172,7 +175,7 @@ def attack(
     from lograb.cli.reconstruct import attack_instance
 
     attack_instance(file, method, output, seed=seed, repeats=repeats, settings=settings or [], features=features,
-                    verbose=verbose, json=json)  # fmt: skip
+                    spread=(parts, workers, scheduler), verbose=verbose, json=json)  # fmt: skip
 
 
 @app.command()
@@ -285,7 +288,7 @@ def demo(
 
 @app.command()
 def sweep(
-    config: Annotated[str, typer.Argument(help="A TOML file, or the name of a preset (see 'lograb list presets').")],
+    config: Annotated[str, typer.Argument(help="A TOML file, or a preset (see 'lograb list presets').")],
     store: options.StoreFolder,
     workers: options.Workers = None,
     scheduler: options.Scheduler = None,

@@ -16,6 +16,7 @@ from lograb.cli.output import notice, print_facts, print_json, say, waiting
 from lograb.cli.scores import FAILS, add_up, claims, sentence, show_details, show_patches, show_score
 from lograb.cli.stopping import written
 from lograb.errors import LograbError
+from lograb.experiments.parts import InParts
 from lograb.instance import Instance
 from lograb.progress import Progress
 from lograb.score import Score
@@ -56,15 +57,19 @@ def attack_instance(
     repeats: int,
     settings: list[str],
     features: bool,
+    spread: tuple[int | None, int | None, str | None],
     verbose: bool,
     json: bool,
 ) -> None:
-    """Run an attack, once or more; score it where the file carries the truth."""
+    """Run an attack, once or more, in parts where asked for; score it where the file carries the truth."""
     if output is not None:
         check_answer_name(output)
     attacker = find_method(method, parse_settings(settings))
     instance = pipeline.load(path)
+    parts, workers, scheduler = spread
     with waiting(method) as report:
+        if parts is not None:
+            attacker = InParts(attacker, parts, workers, scheduler, report)
         runs = [_run(instance, attacker, seed + number, features, report, None if number else output)
                 for number in range(repeats)]  # fmt: skip
     first = runs[0]

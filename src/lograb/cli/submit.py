@@ -63,7 +63,8 @@ def check_same(challenge: Instance, full: Instance) -> None:
 def _equal(one: Observations, other: Observations) -> bool:
     """Say whether two observations show the same; the truth may also name the nodes."""
     return one.n_nodes == other.n_nodes and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("nodes", "ptr", "ranks", "vectors"))
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("nodes", "ptr", "ranks", "vectors")
+    )
 
 
 def _count(instance: Instance, answers: list[Reconstruction]) -> dict[str, Any]:

@@ -32,8 +32,8 @@ def run_sweep(config: str, folder: Path, options: dict[str, Any], *, json: bool)
     every = [result for plan in plans for spec in plan.specs if (result := store.get(spec.key)) is not None]
     counts = Counter(result.status for result in every)
     if json:
-        print_json({"store": str(folder), "statuses": dict(counts), "tables": [t.to_dict() for t in tables.values()],
-                    "runs": [result.to_dict() for result in every]})  # fmt: skip
+        print_json({"store": str(folder), "statuses": dict(counts), "runs": [result.to_dict() for result in every],
+                    "tables": [table.to_dict() for table in tables.values()]})  # fmt: skip
         return
     for table in tables.values():
         show_table(table)
@@ -72,7 +72,9 @@ def reproduce(
 def run_plan(plan: Plan, store: Store, options: dict[str, Any]) -> dict[str, RunResult]:
     """Run a plan, showing how far it is and, at once, what fails."""
     with _watching(plan.name) as (progress, finished):
-        return sweep(plan.specs, store, timeout=plan.config.timeout, progress=progress, finished=finished, **options)
+        return sweep(
+            plan.specs, store, timeout=plan.config.timeout, progress=progress, finished=finished, **options
+        )
 
 
 @contextmanager
@@ -93,10 +95,14 @@ def _watching(name: str) -> Iterator[tuple[Any, Any]]:
             place = f"[{done + 1}/{total}, {left} left] " if plain else ""
             if result.status == "done":
                 if plain:
-                    stderr.print(clean(f"  {place}{result.label}: {result.seconds.get('all', 0):.1f} s"), soft_wrap=True)
+                    stderr.print(
+                        clean(f"  {place}{result.label}: {result.seconds.get('all', 0):.1f} s"), soft_wrap=True
+                    )
                 return
             style = "red" if result.status == "failed" else "yellow"
-            stderr.print(clean(f"  {place}{result.label}: {result.status}: {result.reason}"), style=style, soft_wrap=True)
+            stderr.print(
+                clean(f"  {place}{result.label}: {result.status}: {result.reason}"), style=style, soft_wrap=True
+            )
 
         yield progress, finished
 

@@ -3,7 +3,7 @@
 ``config``      TOML -> `Plan`, a list of `RunSpec`s and their places in a table
 ``store``       a folder with one `RunResult` per run
 ``engine``      `sweep`: runs what the store lacks
-``cluster``     this machine's cores, or a Dask cluster
+``workers``     this machine's cores, or a Dask cluster
 ``work``        what a worker does
 ``presets``     the experiments that come with lograb: one per table of the paper
 """

@@ -37,12 +37,10 @@ from lograb.errors import LograbError, unknown_name
 from lograb.experiments.runs import RunResult, RunSpec, Task
 from lograb.graphs import is_dataset, load_graphs
 from lograb.learning.links.catalog import find_link_method
-from lograb.learning.nodes.catalog import find_model
 from lograb.plugins import origin as plugin_of
 from lograb.spec import InstanceSpec, Origin, first_problem
 from lograb.tasks.link_prediction import check_choices as check_link
 from lograb.tasks.node_classification import check_choices as check_model
-
 
 # In the package, not beside it, so that they are there after pip install.
 PRESETS = files("lograb") / "configs"
@@ -161,7 +159,8 @@ def cells_of(plan: Plan, results: dict[str, RunResult]) -> list[dict[str, Any]]:
     found = {key: result.to_dict() for key, result in results.items()}
     return [{"row": cell.row, "column": cell.column, "dataset": cell.dataset, "problem": cell.problem,
              "instance": cell.instance.model_dump(mode="json"),
-             "result": found.get(cell.spec.key) if cell.spec is not None else None} for cell in plan.cells]  # fmt: skip
+             "result": found.get(cell.spec.key) if cell.spec is not None else None}
+            for cell in plan.cells]  # fmt: skip
 
 
 def find_config(name: str) -> dict[str, Config]:
@@ -213,7 +212,9 @@ def make_plan(
         for column, told in _columns(config, row):
             for seed in numbers:
                 instance = InstanceSpec.of(**parameters | {"seed": seed})
-                spec = None if origin is None else RunSpec(source=dataset, origin=origin, instance=instance, **told)
+                spec = (
+                    None if origin is None else RunSpec(source=dataset, origin=origin, instance=instance, **told)
+                )
                 cells.append(Cell(row, column, dataset, instance, spec, problem))
     if not cells:
         raise LograbError("nothing to run: no instance is of these datasets: " + ", ".join(datasets or ()))
@@ -252,7 +253,10 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for label, given in _variants(model, row):
             found, training, special = check_model(model.name, model.split, given)
             settings = training.model_dump(mode="json") | found.choose(special)
-            yield label, _told("classification", model, found, _named(model.name, given), settings, {"split": model.split})
+            yield (
+                label,
+                _told("classification", model, found, _named(model.name, given), settings, {"split": model.split}),
+            )
     for link in config.links:
         for label, given in _variants(link, row):
             method = find_link_method(link.name)

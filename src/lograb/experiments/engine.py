@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from lograb.experiments.cluster import Job, n_workers, open_client, run_jobs
 from lograb.experiments.runs import RunResult, RunSpec
 from lograb.experiments.store import Store
 from lograb.experiments.work import Piece, is_split, join_pieces, make_instances, run_piece
+from lograb.experiments.workers import Job, n_workers, open_client, run_jobs
 from lograb.graphs import count_graphs
 from lograb.progress import Progress, ignore
 
@@ -93,7 +93,7 @@ def _groups(specs: Iterable[RunSpec]) -> list[list[RunSpec]]:
 def _jobs(
     specs: list[RunSpec], workers: int, timeout: float | None, old: Mapping[str, dict[str, Any] | None]
 ) -> list[Job]:
-    """Cut runs on one instance into jobs: one each, or where its dataset has many graphs, one for each part of them.
+    """Cut runs on one instance into jobs: one each, or one for each part of the graphs where there are many.
 
     All runs on a part come before those on the next: what is generated is used, and forgotten.
     """

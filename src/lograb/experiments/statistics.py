@@ -20,8 +20,8 @@ def describe(instance: Instance) -> dict[str, Any]:
 
     Clustering is the mean of the local coefficients. The correlation of features and edges is that between the
     cosine of two nodes' features and whether they are joined, over all edges and as many other pairs. The patch
-    graph joins patches that share a node, or, as ``aligned``, at least k + 1 nodes, which alignment needs (§5); its
-    diameter is that of the largest component, and at least that where ``diameter_exact`` is false.
+    graph joins patches that share a node, or, as ``aligned``, at least k + 1 nodes, which alignment needs (§5).
+    Its diameter is that of the largest component, and at least that where ``diameter_exact`` is false.
     """
     rng = np.random.default_rng(0)
     parts = [_one(graph, rng) for graph in instance]
@@ -91,7 +91,7 @@ def _cosines(features: sp.csr_array, pairs: Ints) -> Any:
 
 
 def patch_graph_diameter(seen: Observations) -> tuple[int, bool]:
-    """Find how many steps apart two patches are at most, along patches that share nodes; and whether that is exact.
+    """Find how many steps apart patches are at most, along those that share nodes; and whether that is exact.
 
     Searched in the graph of patches and nodes, where a step is two, so that no pairs of patches are formed.
     """

@@ -70,7 +70,9 @@ class Store:
         path = self.path(result.key)
         earlier = self.get(result.key)
         if earlier is not None and earlier.spec != result.spec:
-            raise LograbError(f"'{path}' holds another run than '{result.label}': it was changed by hand; remove it")
+            raise LograbError(
+                f"'{path}' holds another run than '{result.label}': it was changed by hand; remove it"
+            )
         try:
             path.parent.mkdir(exist_ok=True)
         except OSError as error:

@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -69,13 +69,15 @@ Graphs = list[tuple[int | None, Instance]]
 
 
 def make_instances(spec: RunSpec, which: range | None) -> Graphs | Piece:
-    """Generate the instance of a run, or those of some graphs of its dataset, for all runs on it; or tell why not."""
-    with _alone():
+    """Generate the instance of a run, or those of some graphs of its dataset; or tell why not."""
+    with alone():
         try:
             parameters = spec.instance.model_dump()
             if which is None:
                 return [(None, generate(spec.source, **parameters))]
-            return list(zip(which, generate_each(_from(spec.source, which.start), which, **parameters), strict=True))
+            return list(
+                zip(which, generate_each(_from(spec.source, which.start), which, **parameters), strict=True)
+            )
         except Exception as error:
             return _problem(error)
 
@@ -106,7 +108,7 @@ def run_piece(graphs: Graphs | Piece, spec: RunSpec, timeout: float | None, old:
     clear_peak()
     start = time.perf_counter()
     try:
-        with _alone(), time_limit(timeout):
+        with alone(), time_limit(timeout):
             if spec.task == "reconstruction":
                 found = _reconstruct(spec, graphs, old)
             else:
@@ -138,11 +140,15 @@ def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
         spent += answer.seconds or 0.0
         diagnostics.append(answer.diagnostics)
         arrays |= _arrays(answer, place)
-    return Piece(graphs=scored, arrays=arrays, diagnostics=diagnostics, seconds={"method": spent, "scoring": scoring})
+    return Piece(
+        graphs=scored, arrays=arrays, diagnostics=diagnostics, seconds={"method": spent, "scoring": scoring}
+    )
 
 
 def _arrays(answer: Reconstruction, number: int) -> Arrays:
-    return {f"{number}/{part}": np.asarray(value) for part in PARTS if (value := getattr(answer, part)) is not None}
+    return {
+        f"{number}/{part}": np.asarray(value) for part in PARTS if (value := getattr(answer, part)) is not None
+    }
 
 
 def _classify(spec: RunSpec, instance: Instance, old: Arrays | None) -> Piece:
@@ -170,8 +176,10 @@ def _describe(spec: RunSpec, instance: Instance, old: Arrays | None) -> Piece:
     return Piece(scores=describe(instance))
 
 
-def join_pieces(spec: RunSpec, pieces: Sequence[Piece], earlier: RunResult | None = None) -> tuple[RunResult, Arrays]:
-    """Put the pieces of a run, in order, into one result; scored again, it keeps what `earlier` told of the run."""
+def join_pieces(
+    spec: RunSpec, pieces: Sequence[Piece], earlier: RunResult | None = None
+) -> tuple[RunResult, Arrays]:
+    """Put the pieces of a run, in order, into one result; scored again, it keeps what `earlier` told."""
     bad = next((piece for piece in pieces if piece.status != "done"), None)
     told: dict[str, Any] = {"key": spec.key, "name": spec.name, "spec": spec.identity(),
                             "versions": pieces[0].versions or versions()}  # fmt: skip
@@ -221,7 +229,7 @@ def _problem(error: Exception) -> Piece:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """Use one core: the others belong to other workers."""
     hold_threads(1)
     try:
@@ -253,10 +261,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 def clear_peak() -> None:
     """Forget the highest memory of this process so far, where the system can."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
 
 
 def peak() -> int | None:

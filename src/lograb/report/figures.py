@@ -1,7 +1,7 @@
 """Curves as SVG for pages, and as PDF and PNG for papers (extra ``figures``).
 
-A figure is a dict: ``x`` and ``y`` name the axes, ``series`` lists curves with ``name``, ``x`` (numbers or words), ``y``
-and ``sd``.
+A figure is a dict: ``x`` and ``y`` name the axes, ``series`` lists curves with ``name``, ``x`` (numbers or words),
+``y`` and ``sd``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from lograb.errors import MissingExtraError
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 300, 52, 12, 44
-COLOURS = ("#3b6fb6", "#c2571a", "#2e8b57", "#8e44ad", "#b8860b", "#c0392b", "#16a085", "#7f8c8d", "#d35400", "#2c3e50",
-           "#e17fb2")  # fmt: skip
+COLOURS = ("#3b6fb6", "#c2571a", "#2e8b57", "#8e44ad", "#b8860b", "#c0392b", "#16a085", "#7f8c8d", "#d35400",
+           "#2c3e50", "#e17fb2")  # fmt: skip
 
 
 def draw_svg(figure: dict[str, Any], title: str) -> str:
@@ -28,7 +28,8 @@ def draw_svg(figure: dict[str, Any], title: str) -> str:
                 TOP + (high - y) / (high - low) * (HEIGHT - TOP - BOTTOM))  # fmt: skip
 
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="figure"><title>{escape(title)}</title>'
-             f'<desc>{escape(figure["y"])} over {escape(figure["x"])}; the table beside has all numbers</desc>']  # fmt: skip
+             f'<desc>{escape(figure["y"])} over {escape(figure["x"])}; the table below has all '
+             'numbers</desc>']  # fmt: skip
     for tick in range(5):
         value = low + (high - low) * tick / 4
         y = TOP + (4 - tick) / 4 * (HEIGHT - TOP - BOTTOM)
@@ -46,7 +47,8 @@ def draw_svg(figure: dict[str, Any], title: str) -> str:
         for x, y, sd in points:
             reach = sd / (high - low) * (HEIGHT - TOP - BOTTOM)
             parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y - reach:.1f}" y2="{y + reach:.1f}" '
-                         f'stroke="{colour}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')  # fmt: skip
+                         f'stroke="{colour}"/>'
+                         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')  # fmt: skip
     return "".join([*parts, "</svg>"])
 
 

@@ -70,8 +70,8 @@ def _protocol(result: dict[str, Any]) -> tuple[str, ...]:
     rest = {key: value for key, value in i.items()
             if key not in ("strategy", "d", "p", "k", "sigma", "gauge", "seed")}  # fmt: skip
     said = [f"{key}={value}" for key, value in (spec["options"] | rest).items() if value not in (False, None)]
-    return (spec["origin"]["source"], i["strategy"], f"({i['d']}, {i['p']:g}, {i['k']}, {i['sigma']:g})", i["gauge"],
-            ", ".join(said))  # fmt: skip
+    numbers = f"({i['d']}, {i['p']:g}, {i['k']}, {i['sigma']:g})"
+    return spec["origin"]["source"], i["strategy"], numbers, i["gauge"], ", ".join(said)
 
 
 def _line(protocol: tuple[str, ...], who: tuple[str, str], runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Runs -> a table: the paper's figure beside ours, mean ± sd over seeds, between floor and ceiling.
 
-Runs come as plain dicts, as the store keeps them, each in a cell: ``row``, ``column``, ``dataset``, ``problem`` (why
-there is no run) and ``result`` (the run, or None).
+Runs come as plain dicts, as the store keeps them, each in a cell: ``row``, ``column``, ``dataset``, ``problem``
+(why there is no run) and ``result`` (the run, or None).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,8 +161,11 @@ def _tests(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> list[s
     means = {(line.row, line.column): (line.mean(score), line.printed(score)) for line in lines}
     others = [column for column in dict.fromkeys(line.column for line in lines) if column != ours]
     said = []
-    for who, pick in (("ours", lambda pair: pair[0]),
-                      ("as printed", lambda pair: pair[1][0] if isinstance(pair[1], tuple) else None)):  # fmt: skip
+    picks: dict[str, Callable[[Any], float | None]] = {
+        "ours": lambda pair: pair[0],
+        "as printed": lambda pair: pair[1][0] if isinstance(pair[1], tuple) else None,
+    }
+    for who, pick in picks.items():
         found = {other: [(pick(means[row, ours]), pick(means[row, other])) for row, column in means
                          if column == other and (row, ours) in means] for other in others}  # fmt: skip
         pairs = {other: [pair for pair in both if None not in pair] for other, both in found.items()}

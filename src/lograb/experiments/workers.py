@@ -1,4 +1,4 @@
-"""Where tasks run: this machine's cores, or a Dask cluster that exists. Dask is imported here, and only when used."""
+"""Where tasks run: this machine's cores, or a Dask cluster that exists. Dask is imported only when used."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ class Job:
     """A function to be called on a worker; `share` makes its first argument, once for all jobs that need the same.
 
     `share` is a key, a function and its arguments. What it returns is kept by the workers as long as jobs with
-    the same key wait for it. The name is a run's key and the number of its part.
+    the same key wait for it. With `here` it is called in this process, and its result sent. The name is a run's
+    key and the number of its part.
     """
 
     name: tuple[str, int]
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     share: tuple[str, Callable[..., Any], tuple[Any, ...]]
+    here: bool = False
 
 
 class Lost(Exception):
@@ -53,8 +55,8 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
              "distributed.worker.memory.terminate": 0.95}  # fmt: skip
     with (
         dask.config.set(quiet),
-        LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
-                     silence_logs=logging.CRITICAL) as cluster,
+        LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True,
+                     dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
         yield client
@@ -75,7 +77,7 @@ def _check(client: Any) -> None:
                           "same version on both")  # fmt: skip
 
 
-def run_jobs(client: Any, jobs: list[Job]) -> Iterator[tuple[Job, Any]]:
+def run_jobs(client: Any, jobs: list[Job], ahead: int = AHEAD) -> Iterator[tuple[Job, Any]]:
     """Run jobs on the workers; yields each with its result as it is done, or with the exception that ended it.
 
     A few jobs per worker are submitted at a time: what waits is cheap, and who stops early cancels little. Whoever
@@ -93,13 +95,14 @@ def run_jobs(client: Any, jobs: list[Job]) -> Iterator[tuple[Job, Any]]:
     def submit(job: Job) -> None:
         key, make, arguments = job.share
         if key not in shared:
-            shared[key] = client.submit(make, *arguments, pure=False)
+            shared[key] = (client.scatter(make(*arguments), hash=False) if job.here else
+                           client.submit(make, *arguments, pure=False))  # fmt: skip
         future = client.submit(job.function, shared[key], *job.arguments, pure=False)
         running[future] = job
         done.add(future)
 
     while waiting or running or suspects:
-        room = AHEAD * max(1, n_workers(client))
+        room = ahead * max(1, n_workers(client))
         while waiting and len(running) < room:
             submit(waiting.popleft())
         alone = not running
@@ -131,7 +134,9 @@ def _result(future: Any) -> Any:
         return future.result()
     except KilledWorker as error:
         return Lost(str(error))
-    except CancelledError:
+    except CancelledError as error:
+        if future.client.status == "running":
+            return Lost(str(error))  # what was sent to the worker is gone with it
         raise LograbError("the connection to the Dask scheduler is lost: what is done is stored, run the same "
                           "command again") from None  # fmt: skip
     except Exception as error:
