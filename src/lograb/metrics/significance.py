@@ -29,4 +29,4 @@ def holm(p_values: Sequence[float]) -> list[float]:
     for rank, i in enumerate(order.tolist()):
         worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[i]))
         corrected[i] = worst
-    return corrected.tolist()  # type: ignore[no-any-return]
+    return [float(value) for value in corrected]
