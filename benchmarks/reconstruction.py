@@ -169,9 +169,8 @@ def sync_claims(seen: Observations, seed: int) -> Iterator[tuple[str, Ints]]:
         key = chosen.model_dump_json(exclude={"neighbours", "companions", "mutual"})
         if key not in aligned:
             aligned[key] = align(seen, np.random.default_rng(seed), chosen)
-        rows, component, told = aligned[key]
-        yield name, join_neighbours(seen, rows, component, chosen.neighbours, chosen.metric, told,
-                                    chosen.companions, chosen.mutual).edges  # fmt: skip
+        yield name, join_neighbours(seen, *aligned[key], chosen.neighbours, chosen.metric, chosen.companions,
+                                    chosen.mutual).edges  # fmt: skip
 
 
 def eigen_sync(numbers: list[int]) -> None:

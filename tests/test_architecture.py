@@ -11,8 +11,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
-GROUND = {"errors", "limits", "spec", "ragged", "names", "progress", "parallel", "writing", "answer_file",
-          "conventions", "conversions", "own_arrays", "types", "pairs", "score", "plugins"}  # fmt: skip
+GROUND = {"errors", "limits", "arrays", "spec", "ragged", "names", "progress", "parallel", "writing",
+          "answer_file", "conventions", "conversions", "own_arrays", "plugins", "types", "pairs",
+          "score"}  # fmt: skip
 STAGES = {"graphs", "patches", "observations", "fragment", "packed", "instance", "archive", "consistency"}
 MAY = {
     "errors": set(),
@@ -20,6 +21,7 @@ MAY = {
     "parallel": set(),
     "limits": {"errors"},
     "plugins": {"errors"},
+    "arrays": {"errors", "limits"},
     "ragged": {"errors"},
     "names": set(),
     "conventions": {"errors"},

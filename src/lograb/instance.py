@@ -21,6 +21,8 @@ from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
 from lograb.types import Graph, Ints, Matrix, Observations, check_names
 
+Names = tuple[str, ...] | None
+
 
 class Instance:
     """One graph, or many small ones, fragmented and observed.
@@ -28,13 +30,8 @@ class Instance:
     An instance is a sequence of its graphs: ``len(instance)``, ``instance[i]``, iteration. An
     instance of one graph (``len(instance) == 1``) has `observations`, `truth` and the other
     parts; with several graphs take them one at a time. Whatever lies in a file is read, and
-    verified, only when asked for.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    tables : Tables
-        The columns behind all parts, in memory or in a file (see `lograb.archive.schema`).
+    verified, only when asked for. `tables` are the columns behind all parts, in memory or in a file (see
+    `lograb.archive.schema`).
     """
 
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
@@ -47,14 +44,8 @@ class Instance:
     ) -> Instance:
         """Make an instance of observations that lograb did not make, to be scored if the truth is at hand.
 
-        Parameters
-        ----------
-        observations : Observations
-            See `Observations.from_arrays`.
-        truth : Graph, optional
-            The graph behind them (`lograb.load_graph` reads one). Nodes are matched by name, by number where they
-            have none, and take its numbers.
-        name : str
+        See `Observations.from_arrays`. The truth is the graph behind them (`lograb.load_graph` reads one): nodes
+        are matched by name, by number where they have none, and take its numbers.
         """
         return cls(*packed(observations, truth, name))
 
@@ -128,15 +119,15 @@ class Instance:
         first, last = self.tables[schema.GRAPH_NODES][graph : graph + 2]
         columns = cut({n: c for n, c in self.tables.items() if schema.part(n) in ("observations", "patches")},
                       "patch", i, i + 1)  # fmt: skip
-        seen = _observations(self.spec, int(last - first), columns)
-        return _named(seen, None, _unpack(columns, schema.PATCH_NAME_PTR, schema.PATCH_NAMES))
+        names = _unpack("patches", columns, schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
+        return _observations(self.spec, int(last - first), columns, patch_names=names)
 
     @cached_property
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
         columns = {n: self._whole(n) for n in self.tables if schema.part(n) == "observations"}
-        seen = _observations(self.spec, self.n_nodes, columns)
-        return _named(seen, self.node_names, self.patch_names)
+        return _observations(self.spec, self.n_nodes, columns, node_names=self.node_names,
+                             patch_names=self.patch_names)  # fmt: skip
 
     def observe(self, *, features: bool = False) -> Observations:
         """Give what the eavesdropper sees, with or without the features of the observed nodes."""
@@ -172,17 +163,17 @@ class Instance:
         return classes if classes is not None else self._whole(schema.INDICATORS)
 
     @property
-    def node_names(self) -> tuple[str, ...] | None:
+    def node_names(self) -> Names:
         """Names of the nodes; None when they are just numbered."""
-        return self._names(schema.NAME_PTR, schema.NAMES)
+        return self._names("nodes", schema.NAME_PTR, schema.NAMES)
 
     @property
-    def patch_names(self) -> tuple[str, ...] | None:
+    def patch_names(self) -> Names:
         """Names of the patches; None when they are just numbered."""
-        return self._names(schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
+        return self._names("patches", schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
 
-    def _names(self, pointer_column: str, column: str) -> tuple[str, ...] | None:
-        return _unpack({name: self._whole(name) for name in (pointer_column, column)}, pointer_column, column)
+    def _names(self, what: str, *columns: str) -> Names:
+        return _unpack(what, {name: self._whole(name) for name in columns}, *columns)
 
     @property
     def core(self) -> Any:
@@ -193,8 +184,7 @@ class Instance:
     @property
     def patch_edges(self) -> tuple[Ints, Ints]:
         """The induced subgraphs (Task 2's input): pointer and endpoints inside each patch."""
-        if schema.EDGE_PTR not in self.tables:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth, patch edges included")
+        self._require_truth(", patch edges included")
         return self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
 
     @property
@@ -202,11 +192,14 @@ class Instance:
         """Whether the true edges are there."""
         return schema.TRUTH in self.tables
 
+    def _require_truth(self, more: str = "") -> None:
+        if not self.has_truth:
+            raise LograbError(f"the instance '{self.name}' was saved without its truth{more}")
+
     @cached_property
     def truth(self) -> Graph:
         """The graph behind the observations: for whoever scores, never for whoever attacks."""
-        if not self.has_truth:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        self._require_truth()
         edges = self._whole(schema.TRUTH)
         graph = Graph.from_edges(self.name, self.n_nodes, edges, origin=self.origin,
                                  features=self.features, labels=self.labels, node_names=self.node_names)
@@ -217,8 +210,7 @@ class Instance:
     @property
     def co_observed(self) -> Any:
         """For each edge of ``truth.edges``, whether some patch contains it."""
-        if not self.has_truth:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        self._require_truth()
         return self._whole(schema.CO_OBSERVED).astype(bool)
 
     def save(self, path: str | Path, *, truth: bool = True) -> str:
@@ -258,35 +250,27 @@ class Instance:
         }  # fmt: skip
 
 
-def _unpack(columns: dict[str, Any], pointer_column: str, column: str) -> tuple[str, ...] | None:
-    """Read names from their columns; None where there are none."""
-    ptr = columns.get(pointer_column)
+def _unpack(what: str, columns: dict[str, Any], pointer_column: str, column: str) -> Names:
+    """Read distinct names from their columns; None where there are none."""
+    if (ptr := columns.get(pointer_column)) is None:
+        return None
     try:
-        return None if ptr is None else unpack_names(ptr, columns[column])
+        names = unpack_names(ptr, columns[column])
+        check_names(what, names, len(names))
     except UnicodeDecodeError:
         raise ArchiveError(f"{column}.npy", "is not UTF-8") from None
+    except LograbError as error:
+        raise ArchiveError(f"{column}.npy", str(error)) from None
+    return names
 
 
-def _named(
-    seen: Observations, node_names: tuple[str, ...] | None, patch_names: tuple[str, ...] | None
-) -> Observations:
-    """Give observations the names of their nodes and patches, which must be distinct."""
-    for what, column, names, count in (("nodes", schema.NAMES, node_names, seen.n_nodes),
-                                       ("patches", schema.PATCH_NAMES, patch_names, seen.n_patches)):  # fmt: skip
-        try:
-            check_names(what, names, count)
-        except LograbError as error:
-            raise ArchiveError(f"{column}.npy", str(error)) from None
-    return replace(seen, node_names=node_names, patch_names=patch_names)
-
-
-def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> Observations:
+def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any], **names: Names) -> Observations:
     """Build observations from their columns, each under its name in the tables."""
     ranks = np.diff(columns[schema.VALUE_PTR])
     try:
         seen = Observations(spec.protocol, n_nodes, columns[schema.MEMBERS], columns[schema.PTR], ranks,
                             columns[schema.VECTORS], columns.get(schema.VALUES), columns.get(schema.NEXT_VALUES),
-                            columns.get(schema.CENTRES))  # fmt: skip
+                            columns.get(schema.CENTRES), **names)  # fmt: skip
     except ArchiveError:
         raise
     except LograbError as error:

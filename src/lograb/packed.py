@@ -11,7 +11,6 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, check
 from lograb.errors import LograbError
 from lograb.names import shorten
-from lograb.own_arrays import sort_rows
 from lograb.patches import induced_edges
 from lograb.spec import InstanceSpec, Origin
 from lograb.types import Graph, Observations, Patches
@@ -50,6 +49,8 @@ def _numbered_as(seen: Observations, graph: Graph) -> Observations:
                           f"with the nodes {shorten(names, 3)}: {shorten(unknown)}")  # fmt: skip
     number = np.full(seen.n_nodes, -1, dtype=np.int64)
     number[shown] = [index[own[i]] for i in shown]
-    nodes, vectors = sort_rows(number[seen.nodes], seen.ptr, seen.ranks, seen.vectors)
-    return replace(seen, n_nodes=graph.n_nodes, nodes=nodes, vectors=vectors, node_names=graph.node_names,
+    ids = [number[seen.members(i)] for i in range(seen.n_patches)]
+    vectors = [seen.block(i)[np.argsort(ids[i])].ravel() for i in range(seen.n_patches)]
+    return replace(seen, n_nodes=graph.n_nodes, nodes=np.concatenate(list(map(np.sort, ids))),
+                   vectors=np.concatenate(vectors), node_names=graph.node_names,
                    centres=None if seen.centres is None else number[seen.centres], features=None)  # fmt: skip

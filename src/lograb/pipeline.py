@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +93,7 @@ def generate(
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
                   "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
-    cut_by = bring(patches, patches_by)
-    manifest, pieces = _plan(source, graph, cut_by, header, progress, None, parameters | unknown)
+    manifest, pieces = _plan(source, parameters | unknown, bring(patches, patches_by), graph, header, progress)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 
@@ -109,8 +108,7 @@ def generate_each(graphs: Iterable[Graph], which: range, **parameters: Any) -> I
         manifest = Manifest(name=f"{graph.origin.source}/{number}", spec=spec, origin=graph.origin,
                             notices=graph.notices,
                             n_features=0 if graph.features is None else graph.features.shape[1])  # fmt: skip
-        for tables in _fragment_all([(number, graph)], spec, spec.seed or 0, None, 1, None):
-            yield Instance(manifest, tables)
+        yield from (Instance(manifest, tables) for tables in _fragment_all([graph], number, spec, None, 1, ignore))
 
 
 def generate_file(
@@ -136,8 +134,8 @@ def generate_file(
         if file is not None and file.is_file() and file.resolve() == Path(path).resolve():
             raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
     with archive.Writer(path, truth=truth) as writer:  # first, so that a bad path fails before work starts
-        cut_by = bring(patches, patches_by)
-        manifest, pieces = _plan(source, graph, cut_by, header, progress, notify, parameters)
+        cut_by, tell = bring(patches, patches_by), warn if notify is None else notify
+        manifest, pieces = _plan(source, parameters, cut_by, graph, header, progress, tell)
         for tables in pieces:
             writer.append(tables)
         if progress is not None:
@@ -153,10 +151,7 @@ def load(path: str | Path) -> Instance:
 def verify(path: str | Path) -> Manifest:
     """Check every byte of an instance's file, and that its parts fit each other.
 
-    Raises
-    ------
-    ArchiveError
-        Naming the first member that does not hold.
+    An `ArchiveError` names the first member that does not hold.
     """
     manifest = archive.verify(path)
     for graph in load(path):
@@ -178,20 +173,15 @@ def compare(
 
     Parameters
     ----------
-    subject : Instance, or a source with the parameters of `generate`
-        From a source each seed makes an instance of its own; on an instance seeds vary the attacks' draws only.
-    attacks : list of names, attack objects and functions
-        By default all that need no optional dependency and take graphs of any size.
-    seeds : int
-        How many; those of instances count up from the parameter ``seed``, those of attacks from 0.
-    features : bool
-        Whether the attacks that can use features see those of the observed nodes.
-    progress : callable, optional
-        Called with the attack that runs and its stage, how many runs are done and how many there are.
-    finished : callable, optional
-        Called after each run with the attack's name, its score (None where it could not run) and the seconds.
-    **parameters
-        As for `generate`.
+    subject : Instance, or a source with the parameters of `generate`; from a source each seed makes an instance of
+        its own, on an instance seeds vary the attacks' draws only
+    attacks : list of names, attack objects and functions; by default all that need no optional dependency and take
+        graphs of any size
+    seeds : how many; those of instances count up from the parameter ``seed``, those of attacks from 0
+    features : whether the attacks that can use features see those of the observed nodes
+    progress : called with the attack that runs and its stage, how many runs are done and how many there are
+    finished : called after each run with the attack's name, its score (None where it could not run), the seconds
+    **parameters : as for `generate`
 
     Examples
     --------
@@ -263,27 +253,19 @@ def _choose(attacks: Sequence[Any] | None) -> dict[str, Any]:
         raise LograbError("compare takes a list of attacks (names, attack objects, functions), got "
                           f"{attacks!r:.60}: write compare(instance, [{attacks!r:.60}])")  # fmt: skip
     chosen: dict[str, Any] = {}
-    for item in attacks:
-        attacker = as_attack(item)
-        name = base = label_of(attacker)
-        number = 2
-        while name in chosen:
-            name, number = f"{base} ({number})", number + 1
-        chosen[name] = attacker
+    for attacker in map(as_attack, attacks):
+        base = label_of(attacker)
+        names = chain([base], (f"{base} ({number})" for number in count(2)))
+        chosen[next(name for name in names if name not in chosen)] = attacker
     if not chosen:
         raise LograbError("compare needs at least one attack")
     return chosen
 
 
 def _plan(
-    source: Any,
-    graph: int | None,
-    cut_by: Bring | None,
-    header: bool | None,
-    progress: Progress | None,
-    notify: Notify | None,
-    parameters: dict[str, Any],
-) -> tuple[Manifest, Iterator[dict[str, Array]]]:
+    source: Any, parameters: dict[str, Any], cut_by: Bring | None, graph: int | None, header: bool | None,
+    progress: Progress | None, notify: Notify = warn,
+) -> tuple[Manifest, Iterator[dict[str, Array]]]:  # fmt: skip
     """Check everything that can be checked before work starts; then make the tables lazily."""
     for name in parameters:
         if name not in InstanceSpec.model_fields:
@@ -301,7 +283,7 @@ def _plan(
     first = next(graphs)
     brought, notices = cut_by(first) if cut_by is not None else (None, ())
     for text in notices:
-        (notify or warn)(text)
+        notify(text)
     manifest = Manifest(
         name=first.origin.source if total > 1 else first.name,
         spec=spec,
@@ -309,21 +291,16 @@ def _plan(
         notices=(*first.notices, *notices),
         n_features=0 if first.features is None else first.features.shape[1],
     )
-    numbered = enumerate(chain([first], graphs), start=graph or 0)
-    return manifest, _fragment_all(numbered, spec, spec.seed, brought, total, progress)
+    tell = ignore if progress is None else progress
+    return manifest, _fragment_all(chain([first], graphs), graph or 0, spec, brought, total, tell)
 
 
 def _fragment_all(
-    numbered: Iterable[tuple[int, Graph]],
-    spec: InstanceSpec,
-    seed: int,
-    brought: Patches | None,
-    total: int,
-    progress: Progress | None,
+    graphs: Iterable[Graph], start: int, spec: InstanceSpec, own: Patches | None, total: int, progress: Progress
 ) -> Iterator[dict[str, Array]]:
     """Fragment graph after graph; each draws from a stream of its own, whatever its company."""
-    for done, (number, graph) in enumerate(numbered):
-        if progress is not None and total > 1:
+    for done, graph in enumerate(graphs):
+        if total > 1:
             progress("fragmenting", done, total)
-        inner = ignore if progress is None or total > 1 else progress
-        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), brought, inner)
+        stream = np.random.SeedSequence(spec.seed, spawn_key=(start + done,))
+        yield fragment(graph, spec, stream, own, progress if total == 1 else ignore)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -10,6 +10,7 @@ from lograb.errors import LograbError, unknown_name
 
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
+Kind = TypeVar("Kind", bound=BaseModel)
 
 
 class Origin(BaseModel):
@@ -28,10 +29,20 @@ class Origin(BaseModel):
     url: str = ""
 
 
-class Protocol(BaseModel):
-    """What everybody, the eavesdropper included, knows about how the patches were shared."""
-
+class _Choices(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, **parameters: Any) -> Self:
+        """Validate parameters; an error names the parameter, the rule and the value received."""
+        for name in parameters:
+            if name not in cls.model_fields:
+                raise unknown_name("parameter", name, cls.model_fields)
+        return checked(cls, parameters)
+
+
+class Protocol(_Choices):
+    """What everybody, the eavesdropper included, knows about how the patches were shared."""
 
     strategy: StrategyName = "d-hop"
     d: int = Field(1, ge=0, le=64)
@@ -40,16 +51,8 @@ class Protocol(BaseModel):
     sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
     """Standard deviation of the noise; None when it is not announced."""
 
-    @classmethod
-    def of(cls, **parameters: Any) -> Protocol:
-        """Validate parameters; an error names the parameter, the rule and the value received."""
-        try:
-            return cls(**parameters)
-        except ValidationError as error:
-            raise LograbError(first_problem(error)) from None
 
-
-class InstanceSpec(BaseModel):
+class InstanceSpec(_Choices):
     """Every choice behind a benchmark instance, the seed included (§4.2 and Algorithm 1).
 
     Attributes
@@ -65,8 +68,6 @@ class InstanceSpec(BaseModel):
     seed_nodes : number of random seed nodes; None for half of the observed nodes.
     eigenvalues : whether the eigenvalues are shared beside the embedding.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     strategy: StrategyName = "d-hop"
     d: int = Field(1, ge=0, le=64)
@@ -90,18 +91,15 @@ class InstanceSpec(BaseModel):
     @property
     def protocol(self) -> Protocol:
         """The public part: what an eavesdropper knows of these choices."""
-        return Protocol(strategy=self.strategy, d=self.d, k=self.k, gauge=self.gauge, sigma=self.sigma)
+        return Protocol(**self.model_dump(include=set(Protocol.model_fields)))
 
-    @classmethod
-    def of(cls, **parameters: Any) -> InstanceSpec:
-        """Validate parameters; an error names the parameter, the rule and the value received."""
-        for name in parameters:
-            if name not in cls.model_fields:
-                raise unknown_name("parameter", name, cls.model_fields)
-        try:
-            return cls(**parameters)
-        except ValidationError as error:
-            raise LograbError(first_problem(error)) from None
+
+def checked(kind: type[Kind], parameters: dict[str, Any], who: str = "") -> Kind:
+    """Build settings; what is wrong with the first parameter that is becomes one line, after `who`."""
+    try:
+        return kind(**parameters)
+    except ValidationError as error:
+        raise LograbError(who + first_problem(error)) from None
 
 
 def first_problem(error: ValidationError) -> str:

@@ -20,13 +20,12 @@ from lograb.answer_file import write_answers
 from lograb.errors import LograbError
 from lograb.own_arrays import pack
 from lograb.ragged import Ints as Ints
-from lograb.ragged import check_ragged, pointer
+from lograb.ragged import check_ragged, owners, pointer
 from lograb.spec import Origin, Protocol
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static types
-
 
 
 def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
@@ -47,19 +46,13 @@ class Graph:
 
     Attributes
     ----------
-    name : str
-    adjacency : scipy.sparse.csr_array, shape (n_nodes, n_nodes), bool
-        Symmetric, no diagonal, sorted indices. Build it with `Graph.from_edges`.
-    features : array or csr_array, shape (n_nodes, n_features), optional
+    adjacency : csr_array of bool (n_nodes, n_nodes), symmetric, no diagonal, sorted indices; see `from_edges`
+    features : array or csr_array (n_nodes, n_features), optional
     labels : int array (n_nodes,), -1 where unknown, or 0/1 array (n_nodes, n_classes), optional
-    node_names : tuple of str, optional
-        Names the user knows the nodes by; None when they are simply 0 .. n_nodes - 1.
-    attributes : mapping of str to tuples of str or None
-        What else is known of the nodes, as text, one entry per node, None where a node lacks it. Only
-        ever used to cut the graph into patches by one of them.
-    notices : tuple of str
-        What the reader changed (merged directions, dropped loops ...); shown to the user.
-    origin : Origin
+    node_names : names the user knows the nodes by; None when they are simply 0 .. n_nodes - 1
+    attributes : what else is known of the nodes, as text, one entry per node, None where a node lacks it; only
+        ever used to cut the graph into patches by one of them
+    notices : what the reader changed (merged directions, dropped loops ...); shown to the user
     """
 
     name: str
@@ -140,23 +133,34 @@ class Graph:
         return np.stack([rows[upper], self.adjacency.indices[upper]], axis=1).astype(np.int64)
 
 
+class Ragged:
+    """What all that is laid out patch by patch has in common: ``ptr`` says where each patch starts."""
+
+    ptr: Ints
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches."""
+        return len(self.ptr) - 1
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of members of each patch."""
+        return np.diff(self.ptr)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Patches:
+class Patches(Ragged):
     """Overlapping node sets that cover (part of) one graph.
 
     Attributes
     ----------
-    n_nodes : int
-        Number of nodes of the graph.
-    nodes : int64 array, shape (n_entries,)
-        Members of all patches, one after the other, increasing inside each patch.
-    ptr : int64 array, shape (n_patches + 1,)
-    centres : int64 array, shape (n_patches,), optional
-        The node each patch was grown from, where the strategy has one.
-    core : bool array, shape (n_entries,), optional
-        For clusters: True on the disjoint core, False on the halo.
-    names : tuple of str, optional
-        What the user calls the patches; None when they are simply 0 .. n_patches - 1.
+    n_nodes : number of nodes of the graph
+    nodes : int64 (n_entries,), members of all patches, one after the other, increasing inside each patch
+    ptr : int64 (n_patches + 1,)
+    centres : int64 (n_patches,), the node each patch was grown from, where the strategy has one
+    core : bool (n_entries,), for clusters: True on the disjoint core, False on the halo
+    names : what the user calls the patches; None when they are simply 0 .. n_patches - 1
     """
 
     n_nodes: int
@@ -190,19 +194,9 @@ class Patches:
     def __getitem__(self, i: int) -> Ints:
         return self.nodes[self.ptr[i] : self.ptr[i + 1]]
 
-    @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observations:
+class Observations(Ragged):
     """What the eavesdropper sees of one graph, and all that an attack may use.
 
     There is no path from here back to the graph. Patch ``i`` has ``q = sizes[i]`` members and
@@ -210,26 +204,18 @@ class Observations:
 
     Attributes
     ----------
-    protocol : Protocol
-    n_nodes : int
-        Node ids run from 0 to n_nodes - 1; not every id need occur.
-    nodes : int64 array, shape (n_entries,)
-        Members of all patches, increasing inside each patch.
-    ptr : int64 array, shape (n_patches + 1,)
-        Where each patch starts in `nodes`.
-    ranks : int64 array, shape (n_patches,)
-        Eigenvectors kept per patch.
-    vectors : float64 array, shape (sum of sizes * ranks,)
-        The (sizes[i], ranks[i]) blocks, row by row, one after the other; see `block`.
-    values : float64 array, shape (sum of ranks,), optional
-        The eigenvalues that belong to the columns, ascending; None when withheld.
-    next_values : float64 array, shape (n_patches,), optional
-        The first eigenvalue that was cut off; NaN where the spectrum is complete.
-    centres : int64 array, shape (n_patches,), optional
-    features : array or csr_array, shape (n_nodes, n_features), optional
-        The side channel that feature-aware attacks use; zero rows for unobserved nodes.
-    node_names, patch_names : tuples of str, optional
-        What nodes and patches are called; None when they are simply numbered.
+    protocol : what is publicly known of how patches were shared
+    n_nodes : node ids run from 0 to n_nodes - 1; not every id need occur
+    nodes : int64 (n_entries,), members of all patches, increasing inside each patch
+    ptr : int64 (n_patches + 1,), where each patch starts in `nodes`
+    ranks : int64 (n_patches,), eigenvectors kept per patch
+    vectors : float64 (sum of sizes * ranks,), the (sizes[i], ranks[i]) blocks, row by row; see `block`
+    values : float64 (sum of ranks,), the eigenvalues of the columns, ascending; None when withheld
+    next_values : float64 (n_patches,), the first eigenvalue that was cut off; NaN where the spectrum is complete
+    centres : int64 (n_patches,), where they are known
+    features : array or csr_array (n_nodes, n_features), the side channel that feature-aware attacks use; zero rows
+        for unobserved nodes
+    node_names, patch_names : what nodes and patches are called; None when they are simply numbered
     """
 
     protocol: Protocol
@@ -301,16 +287,15 @@ class Observations:
 
         Parameters
         ----------
-        members : one list of nodes per patch, in the order of the rows, as ids or names
-            Or a mapping from the names of patches, as all other arguments then; or, with one matrix as `vectors`,
-            one list for a single patch.
+        members : one list of nodes per patch, in the order of the rows, as ids or names; or a mapping from the
+            names of patches, as all other arguments then; or, with one matrix as `vectors`, one list
         vectors : one (q, r) array per patch, the first eigenvector included
         values : one array of r eigenvalues per patch; None when withheld
         next_values : the first eigenvalue that was cut off of each patch; None or NaN where it is complete
         centres : the node each patch was grown from
         names : names of the patches
-        laplacian : {"symmetric", "random-walk", "similarity", "unnormalised"}
-            What `vectors` are eigenvectors of, see `lograb.conversions`; anything but "symmetric" is converted.
+        laplacian : "symmetric", "random-walk", "similarity" or "unnormalised", what `vectors` are eigenvectors of;
+            anything but "symmetric" is converted, see `lograb.conversions`
         degrees : one array per patch, for "random-walk" with few columns
         n_nodes : for ids, how many there are; by default one more than the largest
         strategy, d, sigma, gauge : what is publicly known, see `lograb.spec.Protocol`
@@ -324,24 +309,25 @@ class Observations:
         ('ann', 'bob', 'eve')
         """
         protocol = Protocol.of(strategy=strategy, d=d, sigma=sigma, gauge=gauge)
-        fields = pack(members, vectors, names, values=values, next_values=next_values, centres=centres,
-                      degrees=degrees, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)  # fmt: skip
+        given = {"members": members, "vectors": vectors, "values": values, "next_values": next_values,
+                 "centres": centres, "degrees": degrees}  # fmt: skip
+        fields = pack(given, names, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)
         return cls(protocol.model_copy(update={"k": int(fields["ranks"].max())}), **fields)
-
-    @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
 
     @property
     def complete(self) -> Bools:
         """True where a patch shows its whole spectrum (rank equals size)."""
         return np.equal(self.ranks, self.sizes)
+
+    @property
+    def centre_entries(self) -> Ints | None:
+        """Where the centre of each patch stands in `nodes`; -1 where it is no member."""
+        if self.centres is None:
+            return None
+        keys = owners(self.ptr) * self.n_nodes + self.nodes  # increasing
+        wanted = np.arange(self.n_patches) * self.n_nodes + self.centres
+        place = np.searchsorted(keys, wanted)
+        return np.where(np.append(keys, -1)[place] == wanted, place, -1)
 
     def __repr__(self) -> str:
         return f"<Observations: {self.n_patches} patches of {self.n_nodes} nodes, {self.protocol!r}>"
@@ -391,29 +377,18 @@ class Reconstruction:
 
     Attributes
     ----------
-    n_nodes : int
-    edges : int64 array, shape (n_edges, 2)
-        Claimed edges (u, w) with u < w, no pair twice.
-    scores : float64 array, shape (n_edges,)
-        Larger is surer; a probability where the method gives one.
-    nodes : int64 array
-        The nodes the attack claims to have recovered, increasing; the ends of all claimed edges among them.
-    judged : int64 array, shape (n_judged, 2), optional
-        All pairs that got a score, claimed or not, for ranking metrics; pairs that share a patch
-        but are not listed count as least likely. By default the claimed edges only.
-    judged_scores : float64 array, shape (n_judged,), optional
-    islands : int64 array, shape (n_nodes,), optional
-        For attacks that assemble patches: the island each node belongs to, -1 for none.
-    diagnostics : dict
-        Whatever the method wants to tell; JSON-ready.
-    unlisted : float, optional
-        Where scores are probabilities: the mean probability of the pairs that share a patch and are not listed.
-        None says that scores only rank.
-    node_names : tuple of str, optional
-    method : str
-        Which attack this is the answer of, where known.
-    seconds : float, optional
-        How long it took.
+    edges : int64 (n_edges, 2), claimed edges (u, w) with u < w, no pair twice
+    scores : float64 (n_edges,), larger is surer; a probability where the method gives one
+    nodes : int64, the nodes the attack claims to have recovered, increasing; the ends of all claims among them
+    judged : int64 (n_judged, 2), all pairs that got a score, claimed or not, for ranking metrics; pairs that share
+        a patch but are not listed count as least likely. By default the claimed edges only
+    judged_scores : float64 (n_judged,)
+    islands : int64 (n_nodes,), for attacks that assemble patches: the island of each node, -1 for none
+    diagnostics : whatever the method wants to tell; JSON-ready
+    unlisted : where scores are probabilities: the mean probability of the pairs that share a patch and are not
+        listed; None says that scores only rank
+    method : which attack this is the answer of, where known
+    seconds : how long it took
     """
 
     n_nodes: int
@@ -447,8 +422,10 @@ class Reconstruction:
             raise LograbError(f"{self.n_nodes} nodes need as many island numbers, got shape {self.islands.shape}")
         if not np.isin(self.edges, nodes).all():
             raise LograbError("claimed edges must join recovered nodes")
-        if self.unlisted is not None:
-            self._check_probabilities()
+        chances = () if self.unlisted is None else (self.scores, self.ranked[1], np.array([self.unlisted]))
+        if not all(((s >= 0) & (s <= 1)).all() for s in chances):
+            raise LograbError("with unlisted given, scores are probabilities, between 0 and 1; leave it "
+                              "out where scores only rank")  # fmt: skip
         check_names("nodes", self.node_names, self.n_nodes)
 
     def __repr__(self) -> str:
@@ -457,15 +434,16 @@ class Reconstruction:
         by = f" by {self.method}" if self.method else ""
         return f"<Reconstruction{by}: {len(self.edges):,} edges of {self.n_nodes:,} nodes claimed{judged}{kind}>"
 
+    @property
+    def ranked(self) -> tuple[Ints, Floats]:
+        """All pairs that got a score, and the scores: the judged pairs, or where none are given the claims."""
+        if self.judged is None or self.judged_scores is None:
+            return self.edges, self.scores
+        return self.judged, self.judged_scores
+
     def save(self, path: str | Path) -> None:
         """Write the answer: everything to .npz, a table of all judged pairs to .csv, .tsv or .txt."""
         write_answers(Path(path), [self])
-
-    def _check_probabilities(self) -> None:
-        scores = [self.scores] if self.judged_scores is None else [self.scores, self.judged_scores]
-        if not all(((s >= 0) & (s <= 1)).all() for s in (*scores, np.array([self.unlisted]))):
-            raise LograbError("with unlisted given, scores are probabilities, between 0 and 1; leave it "
-                              "out where scores only rank")  # fmt: skip
 
     def _check_pairs(self, what: str, pairs: Ints, scores: Floats) -> None:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or scores.shape != (len(pairs),):

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from lograb.errors import LograbError
+
+
+def check_target(path: Path, what: str, is_ours: Callable[[IO[bytes]], bool]) -> None:
+    """Refuse to write into nowhere, or over a file that is no earlier one of ours; empty files are nobody's."""
+    if path.is_dir():
+        raise LograbError(f"'{path}' is a folder: name a file in it")
+    if not path.parent.is_dir():
+        raise LograbError(f"cannot write '{path}': there is no folder '{path.parent}'")
+    if path.is_file() and path.stat().st_size:
+        try:
+            with path.open("rb") as content:
+                ours = is_ours(content)
+        except OSError:
+            ours = False
+        if not ours:
+            raise LograbError(f"'{path}' exists and is not an earlier {what}: choose another name or remove it")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import lograb
 from lograb.attacks import ATTACKS, find_attack
 from lograb.attacks.baselines.eigenmaps import eigenmaps
-from lograb.attacks.baselines.neural import NeuralSettings, co_occurrence, input_graph, renumber
+from lograb.attacks.baselines.neural import Gae, co_occurrence, input_graph, renumber
 from lograb.errors import LograbError, MissingExtraError
 from lograb.types import Graph
 
@@ -89,7 +89,7 @@ def test_an_attack_without_use_for_features_refuses_them():
 
 def test_the_input_graph_holds_pairs_that_share_a_patch_and_no_other():
     seen = small().observations
-    settings = NeuralSettings()
+    settings = Gae()
     together = co_occurrence(seen)
     expected = {(u, w) for i in range(seen.n_patches) for u in seen.members(i) for w in seen.members(i) if u != w}
     assert {tuple(pair) for pair in np.stack(together.nonzero(), axis=1).tolist()} == expected
@@ -103,8 +103,8 @@ def test_the_input_graph_holds_pairs_that_share_a_patch_and_no_other():
 def test_withheld_eigenvalues_leave_the_co_occurrence_graph():
     seen = small(eigenvalues=False).observations
     with pytest.raises(LograbError, match="graph=co-occurrence"):
-        input_graph(seen, NeuralSettings())
-    assert input_graph(seen, NeuralSettings(graph="co-occurrence")).nnz
+        input_graph(seen, Gae())
+    assert input_graph(seen, Gae(graph="co-occurrence")).nnz
 
 
 @needs_torch

@@ -125,6 +125,7 @@ def test_graphs_are_spread_over_workers(plan, store, scheduler, monkeypatch):
     changed = {"instances": [{"dataset": "small", "p": 0.6, "k": 4, "sigma": 0.05}], "seeds": 1,
                "attacks": [{"name": "random"}, {"name": "afr"}, {"name": "posterior"}]}  # fmt: skip
     found = sweep(plan(**changed).specs, store, scheduler=scheduler)
+    assert [result.reason for result in found.values()] == [""] * 3
     whole = lograb.generate("small", p=0.6, k=4, sigma=0.05, seed=0)
     for result in found.values():
         score = lograb.evaluate(whole, lograb.attack(whole, result.name, seed=0)).to_dict()

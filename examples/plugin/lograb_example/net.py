@@ -8,7 +8,7 @@ from lograb.learning.nodes.models.classifier import Classifier
 class Linear(Classifier):
     """One layer."""
 
-    def __init__(self, n_inputs, n_outputs):
+    def __init__(self, n_inputs, n_outputs, settings):
         super().__init__()
         self.width, self.output_layer = n_inputs, nn.Linear(n_inputs, n_outputs)
 

@@ -1,19 +1,19 @@
-"""The ``lograb`` command. Heavy imports wait until a command needs them."""
+"""The ``lograb`` commands: their options, their help, and which function gets what the user wrote."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 import warnings
 from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lograb.cli import options
-from lograb.cli.stopping import clean, run
-from lograb.errors import ArchiveError, LograbNotice
+from lograb.cli.stopping import run
+from lograb.errors import LograbNotice
 
 app = typer.Typer(
     name="lograb",
@@ -24,6 +24,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def command(runs: str, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command that runs ``module:function`` of this room, imported only then: most are heavy."""
+
+    def register(declared: Callable[..., None]) -> Callable[..., None]:
+        @app.command(name)
+        @wraps(declared)
+        def call(**given: Any) -> None:
+            module, _, function = runs.partition(":")
+            getattr(import_module(f"lograb.cli.{module}"), function)(**given)
+
+        return call
+
+    return register
 
 
 def main() -> None:
@@ -66,21 +81,17 @@ def _root(
     pass
 
 
-@app.command("list")
+@command("listing:show_catalogs", "list")
 def list_command(
     kind: Annotated[str | None, typer.Argument(help="Which catalog; all of them by default.")] = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Show what there is by name: datasets, attacks ..."""
-    from lograb.cli.listing import show_catalogs
-
-    show_catalogs(kind, verbose=verbose, json=json)
 
 
-@app.command()
+@command("instances:generate_instance")
 def generate(
-    context: typer.Context,
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
     strategy: options.Strategy = None,
@@ -101,12 +112,9 @@ def generate(
     json: options.Json = False,
 ) -> None:
     """Turn a graph into a benchmark instance, one file."""
-    from lograb.cli.instances import generate_instance
-
-    generate_instance(source, output, options.parameters(context), truth=not no_truth, json=json)
 
 
-@app.command()
+@command("instances:pack_embeddings")
 def pack(
     source: Annotated[Path, typer.Argument(help="Your embeddings: an .npz file or a folder of .npz, .npy, .csv.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
@@ -119,40 +127,22 @@ def pack(
     json: options.Json = False,
 ) -> None:
     """Turn embeddings that were made elsewhere into an instance, one file."""
-    from lograb.cli.pack import pack_embeddings
-
-    protocol = {"strategy": strategy, "d": d, "sigma": sigma, "gauge": gauge}
-    pack_embeddings(source, output, truth, laplacian, protocol, json=json)
 
 
-@app.command()
+@command("instances:show_info")
 def info(file: options.File, json: options.Json = False) -> None:
     """Describe an instance."""
-    from lograb.cli.instances import show_info
-
-    show_info(file, json)
 
 
-@app.command()
+@command("instances:verify_instance")
 def verify(file: options.File, json: options.Json = False) -> None:
     """Check every byte of an instance.
 
     Exit code 1, and the name of the member, where it does not hold.
     """
-    from lograb.cli.instances import verify_instance
-
-    try:
-        verify_instance(file, json)
-    except ArchiveError as error:
-        if json:
-            from lograb.cli.output import print_json
-
-            print_json({"file": file.name, "ok": False, "member": error.member, "error": str(error)})
-        typer.echo(clean(f"lograb: {error}"), err=True)
-        raise typer.Exit(1) from None
 
 
-@app.command()
+@command("reconstruct:attack_instance")
 def attack(
     file: options.File,
     method: Annotated[str, typer.Option(help="Which attack (see 'lograb list attacks'), or file.py:function.")],
@@ -172,13 +162,9 @@ def attack(
     With --method file.py:function that file is executed, and its function (observations, rng) ->
     lograb.Reconstruction attacks: name only files that you trust.
     """
-    from lograb.cli.reconstruct import attack_instance
-
-    attack_instance(file, method, output, seed=seed, repeats=repeats, settings=settings or [], features=features,
-                    spread=(parts, workers, scheduler), verbose=verbose, json=json)  # fmt: skip
 
 
-@app.command()
+@command("compare:compare_attacks")
 def compare(
     context: typer.Context,
     source: Annotated[str, typer.Argument(help="An instance (.lograb), a dataset's name, or a graph file.")],
@@ -207,14 +193,9 @@ def compare(
     An instance has its parameters; of a graph the options make an instance per seed. As for 'lograb attack',
     file.py:function is an attack too, and that file is executed.
     """
-    from lograb.cli.compare import compare_attacks
-
-    command = shlex.join(["lograb", *sys.argv[1:]])
-    compare_attacks(source, methods, output, options.parameters(context), options.given(context), seeds=seeds,
-                    features=features, command=command, json=json)  # fmt: skip
 
 
-@app.command()
+@command("reconstruct:evaluate_answer")
 def evaluate(
     file: options.File,
     answer: Annotated[Path, typer.Argument(metavar="RECON", help="An answer: .npz, or a u,v,score table.")],
@@ -227,12 +208,9 @@ def evaluate(
     Every row of a table is a claim, unless it has a fourth column, claimed (1 or 0), or a threshold is given. Rows
     that are no claims are pairs that were judged, and count in the ranking metrics.
     """
-    from lograb.cli.reconstruct import evaluate_answer
-
-    evaluate_answer(file, answer, threshold, verbose=verbose, json=json)
 
 
-@app.command()
+@command("learn:link_instance")
 def link(
     file: options.File,
     method: Annotated[str, typer.Option(help="Which method (see 'lograb list links').")],
@@ -244,20 +222,14 @@ def link(
     json: options.Json = False,
 ) -> None:
     """Predict the edges between fragments (Task 3)."""
-    from lograb.cli.link import link_instance
-
-    link_instance(file, method, repeats, seed, settings or [], halo, negatives, json)
 
 
-@app.command()
+@command("certify:certify_instance")
 def certify(file: options.File, json: options.Json = False) -> None:
     """Count the patches whose edges are provably exposed."""
-    from lograb.cli.certify import certify_instance
-
-    certify_instance(file, json)
 
 
-@app.command()
+@command("learn:classify_nodes")
 def classify(
     file: options.File,
     model: Annotated[str, typer.Option(help="Which model (see 'lograb list models').")],
@@ -269,24 +241,18 @@ def classify(
     json: options.Json = False,
 ) -> None:
     """Learn to classify nodes inside their patches (needs the extra gnn)."""
-    from lograb.cli.classify import classify_nodes
-
-    classify_nodes(file, model, split, repeats, seed, settings or [], json)
 
 
-@app.command()
+@command("demo:run_demo")
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the report.")]
     = Path("lograb-demo.html"),
     json: options.Json = False,
 ) -> None:
     """See in a minute what an eavesdropper learns."""
-    from lograb.cli.demo import run_demo
-
-    run_demo(output, json)
 
 
-@app.command()
+@command("sweep:run_sweep")
 def sweep(
     config: Annotated[str, typer.Argument(help="A TOML file, or a preset (see 'lograb list presets').")],
     store: options.StoreFolder,
@@ -297,13 +263,9 @@ def sweep(
     json: options.Json = False,
 ) -> None:
     """Run an experiment: whatever its store lacks."""
-    from lograb.cli.sweep import run_sweep
-
-    chosen = {"workers": workers, "scheduler": scheduler, "retry_failed": retry_failed, "rescore": rescore}
-    run_sweep(config, store, chosen, json=json)
 
 
-@app.command()
+@command("sweep:reproduce")
 def reproduce(
     name: Annotated[str, typer.Argument(help="A table of the paper (see 'lograb list presets').")],
     store: options.StoreFolder,
@@ -316,25 +278,17 @@ def reproduce(
     retry_failed: options.Retry = False,
 ) -> None:
     """Make a table or figure of the paper, its figures beside ours."""
-    from lograb.cli.sweep import reproduce as make
-
-    chosen = {"workers": workers, "scheduler": scheduler, "retry_failed": retry_failed}
-    wanted = None if datasets is None else [part.strip() for part in datasets.split(",")]
-    make(name, store, chosen, seeds=seeds, datasets=wanted, form=form, figures=figures)
 
 
-@app.command()
+@command("sweep:report_store")
 def report(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that 'lograb sweep' wrote to.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page: a .html file.")],
 ) -> None:
     """Write a page with everything that a store holds."""
-    from lograb.cli.sweep import report_store
-
-    report_store(store, output)
 
 
-@app.command("submit-check")
+@command("submit:check_submission", "submit-check")
 def submit_check(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The challenge, made with --no-truth.")],
     predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="An answer: .npz, or u,v,score.")],
@@ -342,6 +296,3 @@ def submit_check(
     json: options.Json = False,
 ) -> None:
     """Check somebody's answer to a challenge, and score it."""
-    from lograb.cli.submit import check_submission
-
-    check_submission(archive, predictions, truth, json=json)

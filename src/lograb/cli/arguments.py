@@ -23,10 +23,10 @@ def check_instance_name(path: Path) -> None:
         raise LograbError(f"an instance is a file whose name ends in .lograb, got '{path}': write -o '{better}'")
 
 
-def parse_settings(pairs: list[str]) -> dict[str, Any]:
+def parse_settings(pairs: list[str] | None) -> dict[str, Any]:
     """Read ``key=value`` settings; values are JSON where they can be, text otherwise."""
     settings: dict[str, Any] = {}
-    for pair in pairs:
+    for pair in pairs or []:
         key, separator, text = pair.partition("=")
         if not separator or not key:
             raise LograbError(f"a setting is written key=value, got '{pair}'")

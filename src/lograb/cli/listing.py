@@ -16,16 +16,14 @@ def _datasets() -> Rows:
     from lograb.graphs import DATASETS
 
     fields = ("name", "n_graphs", "n_nodes", "n_edges", "n_classes", "n_features", "licence", "description", "url")
-    return [
-        {field: getattr(dataset, field) for field in fields} | {"available": dataset.locate()}
-        for dataset in with_plugins("datasets", DATASETS).values()
-    ]
+    return [_take(dataset, *fields) | {"available": dataset.locate()} 
+            for dataset in with_plugins("datasets", DATASETS).values()]  # fmt: skip
 
 
 def _strategies() -> Rows:
     from lograb.patches.catalog import STRATEGIES
 
-    return [{"name": s.name, "description": s.description} for s in STRATEGIES.values()]
+    return [_take(strategy, "name", "description") for strategy in STRATEGIES.values()]
 
 
 def _gauges() -> Rows:
@@ -37,34 +35,25 @@ def _gauges() -> Rows:
 def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
-    return [
-        {"name": a.name, "channels": list(a.uses), "optional": list(a.optional), "trivial": a.trivial,
-         "extra": a.extra, "scenario": a.scenario, "cost": a.cost,
-         "settings": {k: f.default for k, f in a.model_fields.items()}}
-        for a in with_plugins("attacks", ATTACKS).values()
-    ]
+    fields = ("optional", "trivial", "extra", "scenario", "cost")
+    return [{"name": attack.name, "channels": attack.uses, **_take(attack, *fields), "settings": _defaults(attack)}
+            for attack in with_plugins("attacks", ATTACKS).values()]  # fmt: skip
 
 
 def _models() -> Rows:
     from lograb.learning.nodes.catalog import MODELS
     from lograb.learning.nodes.settings import TrainingSettings
 
-    training = {key: field.default for key, field in TrainingSettings.model_fields.items()}
-    return [
-        {"name": m.name, "encodings": list(m.encodings), "trivial": m.trivial, "description": m.description,
-         "settings": m.settings, "training": training}
-        for m in with_plugins("models", MODELS).values()
-    ]
+    fields, training = ("name", "encodings", "trivial", "description", "settings"), _defaults(TrainingSettings)
+    return [_take(model, *fields) | {"training": training} for model in with_plugins("models", MODELS).values()]
 
 
 def _links() -> Rows:
     from lograb.learning.links.catalog import LINKS
 
-    return [
-        {"name": m.name, "sees": list(m.sees), "trivial": m.trivial, "description": m.description,
-         "settings": {k: f.default for k, f in m.settings.model_fields.items()}}
-        for m in with_plugins("links", LINKS).values()
-    ]
+    fields = ("name", "sees", "trivial", "description")
+    return [_take(method, *fields) | {"settings": _defaults(method.settings)}
+            for method in with_plugins("links", LINKS).values()]  # fmt: skip
 
 
 def _presets() -> Rows:
@@ -73,15 +62,17 @@ def _presets() -> Rows:
     return [{"name": name, "description": find_config(name)[name].title} for name in preset_names()]
 
 
-CATALOGS: dict[str, Callable[[], Rows]] = {
-    "datasets": _datasets,
-    "strategies": _strategies,
-    "gauges": _gauges,
-    "attacks": _attacks,
-    "models": _models,
-    "links": _links,
-    "presets": _presets,
-}
+def _take(entry: Any, *fields: str) -> dict[str, Any]:
+    return {field: getattr(entry, field) for field in fields}
+
+
+def _defaults(settings: Any) -> dict[str, Any]:
+    return {name: field.default for name, field in settings.model_fields.items()}
+
+
+CATALOGS: dict[str, Callable[[], Rows]] = {"datasets": _datasets, "strategies": _strategies, "gauges": _gauges,
+                                           "attacks": _attacks, "models": _models, "links": _links,
+                                           "presets": _presets}  # fmt: skip
 SHOWN = {
     "datasets": {"name": "name", "graphs": "n_graphs", "nodes": "n_nodes", "edges": "n_edges",
                  "available": "available"},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -34,17 +35,10 @@ PatchesBy = Annotated[str | None, typer.Option(help="A node attribute to cut by,
 Withheld = Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")]
 Header = Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")]
 Which = Annotated[int | None, typer.Option("--graph", help="Which graph of a dataset that holds many [all].")]
-MAKING = ("strategy", "d", "p", "k", "sigma", "gauge", "seed", "clusters", "seed_nodes", "patches",
-          "patches_by", "header", "graph")  # fmt: skip
 
 
-def parameters(context: typer.Context) -> dict[str, Any]:
-    """Collect the options above, as keywords of `lograb.generate`."""
-    return {name: context.params[name] for name in MAKING} | {"eigenvalues": not context.params["no_eigenvalues"]}
-
-
-def given(context: typer.Context) -> list[str]:
-    """List those of the options above that the user wrote."""
-    sources = {name: context.get_parameter_source(name) for name in (*MAKING, "no_eigenvalues")}
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """List those of the options with these names that the user wrote, as they are written."""
+    sources = {name: context.get_parameter_source(name) for name in names}
     wrote = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     return [option.opts[0] for option in context.command.params if option.name in wrote]

@@ -49,24 +49,14 @@ class Run:
 
 
 def attack_instance(
-    path: Path,
-    method: str,
-    output: Path | None,
-    *,
-    seed: int,
-    repeats: int,
-    settings: list[str],
-    features: bool,
-    spread: tuple[int | None, int | None, str | None],
-    verbose: bool,
-    json: bool,
-) -> None:
+    file: Path, method: str, output: Path | None, *, seed: int, repeats: int, settings: list[str] | None,
+    features: bool, parts: int | None, workers: int | None, scheduler: str | None, verbose: bool, json: bool,
+) -> None:  # fmt: skip
     """Run an attack, once or more, in parts where asked for; score it where the file carries the truth."""
     if output is not None:
         check_answer_name(output)
     attacker = find_method(method, parse_settings(settings))
-    instance = pipeline.load(path)
-    parts, workers, scheduler = spread
+    instance = pipeline.load(file)
     with waiting(method) as report:
         if parts is not None:
             attacker = InParts(attacker, parts, workers, scheduler, report)
@@ -106,9 +96,13 @@ def _spread(runs: list[Run]) -> dict[str, Any]:
     """Put several runs into numbers."""
     if len(runs) == 1:
         return {}
-    values, what = [run.value for run in runs], "claimed" if runs[0].score is None else "f1"
-    return {"repeats": len(runs), f"{what}_mean": float(np.mean(values)),
-            f"{what}_sd": float(np.std(values, ddof=1)), "runs": [run.to_dict() for run in runs]}  # fmt: skip
+    what, (mean, sd) = "claimed" if runs[0].score is None else "f1", _mean_and_sd(runs)
+    return {"repeats": len(runs), f"{what}_mean": mean, f"{what}_sd": sd, "runs": [run.to_dict() for run in runs]}
+
+
+def _mean_and_sd(runs: list[Run]) -> tuple[float, float]:
+    values = [run.value for run in runs]
+    return float(np.mean(values)), float(np.std(values, ddof=1))
 
 
 def _show_runs(method: str, runs: list[Run]) -> None:
@@ -126,8 +120,7 @@ def _show_runs(method: str, runs: list[Run]) -> None:
     if all(_same(run, first) for run in runs):
         say(f"This attack draws nothing here: {len(runs)} runs are the same.")
         return
-    values = [run.value for run in runs]
-    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
+    mean, sd = _mean_and_sd(runs)
     what = f"{mean:,.1f} ± {sd:.1f} claims" if first.score is None else f"F1 {mean:.3f} ± {sd:.3f}"
     say(f"{len(runs)} runs, seeds {first.seed} to {runs[-1].seed}: {what} (mean and standard deviation); "
         f"all above is of seed {first.seed}.")  # fmt: skip
@@ -142,11 +135,11 @@ def _named(instance: Instance) -> bool:
     return len(instance) == 1 and instance.patch_names is not None
 
 
-def evaluate_answer(path: Path, answer: Path, threshold: float | None, *, verbose: bool, json: bool) -> None:
+def evaluate_answer(file: Path, answer: Path, threshold: float | None, *, verbose: bool, json: bool) -> None:
     """Score an answer from a file."""
     if threshold is not None and not math.isfinite(threshold):
         raise LograbError(f"the threshold must be a finite number, got {threshold}")
-    instance = pipeline.load(path)
+    instance = pipeline.load(file)
     with waiting("scoring"):
         score = pipeline.evaluate(instance, answer, threshold=threshold)
     result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **score.to_dict()}

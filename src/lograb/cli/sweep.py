@@ -23,42 +23,36 @@ from lograb.report.tabulate import tabulate
 FORMATS = ("text", "markdown", "latex", "csv")
 
 
-def run_sweep(config: str, folder: Path, options: dict[str, Any], *, json: bool) -> None:
+def run_sweep(config: str, store: Path, *, json: bool, **options: Any) -> None:
     """Run what a config asks for and the store lacks, and print what came out."""
     plans = [make_plan(name, found) for name, found in find_config(config).items()]
-    store = Store(folder)
-    tables = {plan.name: _table(plan, run_plan(plan, store, options), store, f"lograb sweep {config} --store DIR")
+    kept = Store(store)
+    tables = {plan.name: _table(plan, run_plan(plan, kept, options), kept, f"lograb sweep {config} --store DIR")
               for plan in plans}  # fmt: skip
-    every = [result for plan in plans for spec in plan.specs if (result := store.get(spec.key)) is not None]
+    every = [result for plan in plans for spec in plan.specs if (result := kept.get(spec.key)) is not None]
     counts = Counter(result.status for result in every)
     if json:
-        print_json({"store": str(folder), "statuses": dict(counts), "runs": [result.to_dict() for result in every],
+        print_json({"store": str(store), "statuses": dict(counts), "runs": [result.to_dict() for result in every],
                     "tables": [table.to_dict() for table in tables.values()]})  # fmt: skip
         return
     for table in tables.values():
         show_table(table)
-    say(f"{len(every)} runs in '{folder}': " + ", ".join(f"{n} {status}" for status, n in counts.items()) + ".")
+    say(f"{len(every)} runs in '{store}': " + ", ".join(f"{n} {status}" for status, n in counts.items()) + ".")
 
 
 def reproduce(
-    name: str,
-    folder: Path,
-    options: dict[str, Any],
-    *,
-    seeds: int | None,
-    datasets: list[str] | None,
-    form: str,
-    figures: Path | None,
-) -> None:
+    name: str, store: Path, *, seeds: int | None, datasets: str | None, form: str, figures: Path | None,
+    **options: Any,
+) -> None:  # fmt: skip
     """Run what a preset asks for and the store lacks, and print its tables beside the paper's figures."""
     if form not in FORMATS:
         raise unknown_name("format", form, FORMATS)
-    plans = [make_plan(key, found, seeds=seeds, datasets=datasets) for key, found in find_config(name).items()]
-    store = Store(folder)
-    chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {','.join(datasets)}" if datasets else "")
+    wanted = None if datasets is None else [part.strip() for part in datasets.split(",")]
+    plans = [make_plan(key, found, seeds=seeds, datasets=wanted) for key, found in find_config(name).items()]
+    kept = Store(store)
+    chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {datasets}" if datasets else "")
     for plan in plans:
-        results = run_plan(plan, store, options)
-        table = _table(plan, results, store, f"lograb reproduce {name} --store DIR{chosen}")
+        table = _table(plan, run_plan(plan, kept, options), kept, f"lograb reproduce {name} --store DIR{chosen}")
         if form == "text":
             show_table(table)
         else:
@@ -130,15 +124,15 @@ def _different(columns: list[str]) -> list[str]:
     return [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]
 
 
-def report_store(folder: Path, output: Path) -> None:
+def report_store(store: Path, output: Path) -> None:
     """Write a page with everything that a store holds."""
     check_page_name(output)
-    if not (folder / "runs").is_dir():
-        raise LograbError(f"'{folder}' is no store: there is no folder 'runs' in it")
-    store = Store(folder)
-    results = [result.to_dict() for result in store.results()]
+    if not (store / "runs").is_dir():
+        raise LograbError(f"'{store}' is no store: there is no folder 'runs' in it")
+    kept = Store(store)
+    results = [result.to_dict() for result in kept.results()]
     if not results:
-        raise LograbError(f"the store '{folder}' has no runs yet: lograb sweep or lograb reproduce makes some")
-    write_overview(output, list(store.tables().values()), results)
+        raise LograbError(f"the store '{store}' has no runs yet: lograb sweep or lograb reproduce makes some")
+    write_overview(output, list(kept.tables().values()), results)
     written(output)
     notice(f"the page is in '{output}'")

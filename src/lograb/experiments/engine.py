@@ -97,7 +97,7 @@ def _jobs(
 
     All runs on a part come before those on the next: what is generated is used, and forgotten.
     """
-    first, parts = specs[0], [None]
+    first, parts = specs[0], list[range | None]([None])
     if is_split(first):
         total = count_graphs(first.source)
         size = min(LARGEST, -(-total // (PIECES * workers)))

@@ -125,7 +125,8 @@ def run_piece(graphs: Graphs | Piece, spec: RunSpec, timeout: float | None, old:
 
 def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
     attacker = find_attack(spec.method)(**spec.settings)
-    scored, arrays, diagnostics = [], {}, []
+    scored, diagnostics = [], []
+    arrays: Arrays = {}
     seed, spent, scoring = spec.instance.seed or 0, 0.0, 0.0
     for number, graph in graphs:
         place = number or 0

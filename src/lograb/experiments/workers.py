@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from lograb.errors import LograbError
@@ -40,11 +41,11 @@ class Lost(Exception):
 def open_client(workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
     """Connect to a scheduler, or start workers on this machine: processes of one thread each."""
     import dask
-    from distributed import Client, LocalCluster
 
+    distributed: Any = import_module("distributed")
     if scheduler is not None:
         try:
-            client = Client(scheduler, timeout=10, set_as_default=False)
+            client = distributed.Client(scheduler, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise LograbError(f"no Dask scheduler answers at '{scheduler}' ({error})") from None
         with client:
@@ -55,9 +56,9 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
              "distributed.worker.memory.terminate": 0.95}  # fmt: skip
     with (
         dask.config.set(quiet),
-        LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True,
-                     dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster,
-        Client(cluster, set_as_default=False) as client,
+        distributed.LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True,
+                                 dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
         yield client
 
@@ -84,13 +85,11 @@ def run_jobs(client: Any, jobs: list[Job], ahead: int = AHEAD) -> Iterator[tuple
     was on a worker that died is a suspect, and runs again when all others are done, alone: only who kills a worker
     then is `Lost`.
     """
-    from distributed import as_completed
-
     waiting, suspects = deque(jobs), deque[Job]()
     left = Counter(job.share[0] for job in jobs)
     shared: dict[str, Any] = {}
     running: dict[Any, Job] = {}
-    done = as_completed(loop=client.loop)
+    done = import_module("distributed").as_completed(loop=client.loop)
 
     def submit(job: Job) -> None:
         key, make, arguments = job.share

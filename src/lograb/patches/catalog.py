@@ -80,13 +80,7 @@ def decompose(
 ) -> Patches:
     """Cut a graph into the patches that a spec asks for (Algorithm 1, lines 2 and 3).
 
-    Parameters
-    ----------
-    graph : Graph
-    spec : InstanceSpec
-    rng : numpy.random.Generator
-    brought : Patches, optional
-        The user's own, for the strategy ``custom`` only; see `lograb.patches.custom`.
+    `brought` are the user's own, for the strategy ``custom`` only; see `lograb.patches.custom`.
     """
     choose(spec.strategy, brought is not None)
     return STRATEGIES[spec.strategy].decompose(graph, spec, rng, brought)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from html import escape
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,8 @@ class Method:
         return self.mean("f1", "global") if self.scores else 0.0
 
     def mean(self, *path: str) -> float:
-        """Average one number over the seeds."""
-        return float(np.mean([_dig(score.values, path) for score in self.scores]))
-
-
-def _dig(values: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        values = values[key]
-    return values
+        """Average one number over the seeds: ``mean("f1", "recovered")``, ``mean("auroc")``."""
+        return float(np.mean([reduce(getitem, path, score.values) for score in self.scores]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,12 +47,8 @@ class Comparison:
 
     Attributes
     ----------
-    summary : dict
-        What was attacked (of the first seed), as `Instance.summary` describes it.
-    methods : tuple of Method
-    seeds : int
-    fresh : bool
-        Whether each seed has an instance of its own; otherwise seeds only vary what the attacks draw.
+    summary : what was attacked (of the first seed), as `Instance.summary` describes it
+    fresh : whether each seed has an instance of its own; otherwise seeds only vary what the attacks draw
     """
 
     summary: dict[str, Any]

@@ -30,7 +30,7 @@ import numpy as np
 from lograb.answer_file import PARTS
 from lograb.attacks.catalog import as_attack
 from lograb.errors import LograbError, unknown_name
-from lograb.tasks.answer_arrays import build_answer, read_arrays
+from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.tasks.parcel import pack, unpack
 from lograb.types import Observations, Reconstruction
 
@@ -112,7 +112,7 @@ def run_isolated(attack: FileAttack, seen: Observations, seed: int) -> Reconstru
         if not _is_file(Path(folder) / ANSWER):
             how = f"with signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
             raise LograbError(f"the attack '{name}' ended {how} and without an answer")
-        arrays = read_arrays(Path(folder) / ANSWER)
+        arrays = read_answer_arrays(Path(folder) / ANSWER)
         answer = build_answer(f"the answer of '{name}'", arrays, 0, seen.n_nodes, seen.node_names)
         answer.diagnostics.update(_diagnostics(Path(folder) / TOLD))
         return answer

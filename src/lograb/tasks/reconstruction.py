@@ -50,12 +50,10 @@ def attack(
     ----------
     subject : Instance or Observations
     attack : str, attack object, or function (observations, rng) -> Reconstruction
-    seed : int or numpy.random.SeedSequence
-        For attacks that draw. The graphs of an instance of several have a random stream each.
-    features : bool
-        Whether the eavesdropper also has the features of the observed nodes.
-    progress : callable, optional
-        Called with the stage, how much of it is done and how much there is.
+    seed : for attacks that draw: a number, or a `numpy.random.SeedSequence`. The graphs of an instance of several
+        have a random stream each.
+    features : whether the eavesdropper also has the features of the observed nodes
+    progress : called with the stage, how much of it is done and how much there is
 
     Returns
     -------
@@ -134,11 +132,9 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
 
     Parameters
     ----------
-    instance : Instance
-        With its truth. Scores are averaged over its graphs where it has several; counts are added up.
+    instance : with its truth. Scores are averaged over its graphs where it has several; counts are added up.
     answer : Reconstruction, a list with one per graph, or the path of a file with an answer
-    threshold : float, optional
-        For a file: claim the pairs whose score is at least this.
+    threshold : for a file: claim the pairs whose score is at least this
     """
     if not isinstance(instance, Instance):
         raise _no_instance("evaluate", instance)
@@ -172,7 +168,7 @@ def _answers(instance: Instance, answer: Answer, threshold: float | None) -> Seq
         return read_answers(Path(answer), instance, threshold)
     if threshold is not None:
         raise LograbError("a threshold goes with an answer in a file; a Reconstruction says what it claims")
-    answers = [answer] if isinstance(answer, Reconstruction) else answer
+    answers = _as_list(answer)
     if not isinstance(answers, list | tuple) or not all(isinstance(item, Reconstruction) for item in answers):
         raise LograbError("evaluate needs the answer that lograb.attack returns: a Reconstruction, a list of them "
                           f"for several graphs, or the path of a file; got {type(answer).__name__}"
@@ -235,9 +231,7 @@ def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
 def _judged(instance: Instance, answer: Reconstruction) -> Judged:
     """Take the judged pairs that share a patch."""
     seen, n = instance.observations, instance.n_nodes
-    pairs, scores = answer.edges, answer.scores
-    if answer.judged is not None and answer.judged_scores is not None:
-        pairs, scores = answer.judged, answer.judged_scores
+    pairs, scores = answer.ranked
     n_pairs, shared = shared_pairs(n, seen.nodes, seen.ptr, pairs)
     pairs, scores = pairs[shared], scores[shared]
     true = np.isin(edge_keys(pairs, n), edge_keys(instance.truth.edges[instance.co_observed], n))
@@ -322,10 +316,8 @@ def graph_bounds(graph: Instance, number: int | None = None) -> dict[str, float]
     """
     if graph in _KNOWN:
         return _KNOWN[graph][0]
-    n_pairs, flags = _shared(graph)
-    seen = int(flags.sum())
-    found = {"everything": EdgeCounts(n_pairs, len(flags), seen).f1,
-             "ceiling": EdgeCounts(seen, len(flags), seen).f1}  # fmt: skip
+    everything, ceiling = _reachable(graph)
+    found = {"everything": everything, "ceiling": ceiling}
     for name, kind in ATTACKS.items():
         if kind.trivial:
             answer = attack(graph, name, seed=stream_of(0, number))
@@ -334,11 +326,16 @@ def graph_bounds(graph: Instance, number: int | None = None) -> dict[str, float]
     return found
 
 
-def _shared(instance: Instance) -> tuple[int, Bools]:
-    """Count the pairs that share a patch, and tell which true edges are among them."""
-    seen = instance.observations
+def _reachable(instance: Instance) -> tuple[float, float]:
+    """Score claiming every pair that shares a patch, and claiming the true edges among them."""
+    seen, true, known = instance.observations, len(instance.co_observed), int(instance.co_observed.sum())
     n_pairs, _ = shared_pairs(instance.n_nodes, seen.nodes, seen.ptr, np.empty((0, 2), np.int64))
-    return n_pairs, instance.co_observed
+    return EdgeCounts(n_pairs, true, known).f1, EdgeCounts(known, true, known).f1
+
+
+def _as_list(answer: Any) -> Sequence[Reconstruction]:
+    """Treat the answer about one graph like those about several."""
+    return [answer] if isinstance(answer, Reconstruction) else answer
 
 
 def _mean(scores: list[Any]) -> Any:

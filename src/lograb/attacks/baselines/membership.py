@@ -74,20 +74,16 @@ def _centre_candidates(seen: Observations) -> tuple[str, Bools | None]:
     strategy = seen.protocol.strategy
     if strategy == "custom" or (strategy in ("d-hop", "random") and seen.protocol.d == 1):
         candidates = possible_centres(seen)
-        if candidates is not None and (strategy != "custom" or _mostly_decided(seen, candidates)):
-            return "inferred centre-member", candidates
+        if candidates is not None:
+            counts = _per_patch(seen, candidates)[seen.sizes > 1]
+            if strategy != "custom" or (counts == 1).sum() * 2 >= len(counts):
+                return "inferred centre-member", candidates
     return "co-occurrence", None
 
 
 def _per_patch(seen: Observations, candidates: Bools) -> Ints:
     """Count the candidates of each patch."""
     return np.bincount(owners(seen.ptr)[candidates], minlength=seen.n_patches)
-
-
-def _mostly_decided(seen: Observations, candidates: Bools) -> bool:
-    """Tell whether at least half of the patches with several members have one candidate left."""
-    counts = _per_patch(seen, candidates)[seen.sizes > 1]
-    return bool((counts == 1).sum() * 2 >= len(counts))
 
 
 def _pairs_with_centres(seen: Observations, candidates: Bools) -> tuple[Ints, Floats]:

@@ -7,7 +7,7 @@ that lies in several components has one copy in each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from lograb.pairs import unpair
 from lograb.parallel import ordered_map
-from lograb.ragged import owners, pointer
+from lograb.ragged import owners, pointer, runs
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 MetricName = Literal["cosine", "euclidean"]
@@ -28,9 +28,9 @@ def join_neighbours(
     seen: Observations,
     rows: Floats,
     component: Ints,
+    diagnostics: dict[str, Any],
     neighbours: int,
     metric: MetricName,
-    diagnostics: dict[str, Any],
     companions: bool = False,
     mutual: bool = False,
 ) -> Reconstruction:
@@ -42,20 +42,13 @@ def join_neighbours(
 
     Parameters
     ----------
-    rows : float array, shape (n_entries, dim)
-        Coordinates of each entry of ``Observations.nodes`` in the frame of its component.
-    component : int64 array, shape (n_patches,)
-        The component of the patch graph that each patch belongs to.
-    neighbours : int
-        Claims per node.
-    metric : {"cosine", "euclidean"}
-        The score of a pair is its cosine, or its distance with a minus sign.
-    diagnostics : dict
-        Passed on.
-    companions : bool
-        Choose among the nodes that share a patch, instead of all nodes of the component.
-    mutual : bool
-        A pair is an edge if both sides claim it; otherwise one side is enough.
+    rows : (n_entries, dim), the coordinates of each entry of ``Observations.nodes`` in the frame of its component
+    component : (n_patches,), the component of the patch graph that each patch belongs to
+    diagnostics : passed on
+    neighbours : claims per node
+    metric : the score of a pair is its cosine, or its distance with a minus sign
+    companions : choose among the nodes that share a patch, instead of all nodes of the component
+    mutual : a pair is an edge if both sides claim it; otherwise one side is enough
     """
     n = max(seen.n_nodes, 1)
     owner = owners(seen.ptr)
@@ -124,60 +117,37 @@ def _ahead_of_the_rest(owner: Ints, scores: Floats, neighbours: int) -> Ints:
 
 
 def nearest(points: Floats, group: Ints, neighbours: int, metric: MetricName) -> tuple[Ints, Ints, Floats]:
-    """Find the nearest neighbours of each point among the points of its group.
+    """Find the nearest neighbours of each point (of length 1 for cosines) among the points of its group.
 
     Where the last place is tied, all points tied for it are left out: no choice between them could
-    be right, and node numbers must not decide.
-
-    Parameters
-    ----------
-    points : float array, shape (n, dim)
-        Of length 1 for cosines.
-    group : int64 array, shape (n,), increasing
-
-    Returns
-    -------
-    source, target : int64 arrays
-    scores : float array
-        Larger is nearer.
-
-    Notes
-    -----
-    Exhaustive, in blocks: O(n² dim) time for the largest group, O(n) memory.
+    be right, and node numbers must not decide. Gives source, target and score, larger for nearer. Exhaustive, in
+    blocks: O(n² dim) time for the largest group, O(n) memory. Groups must increase.
     """
-    jobs = _blocks(group)
-    parts = list(ordered_map(lambda job: _nearest_in_block(points, *job, neighbours, metric), jobs))
-    if not parts:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    source, target, scores = (np.concatenate(part) for part in zip(*parts))
+    found = ordered_map(lambda job: _nearest_in_block(points, *job, neighbours, metric), _blocks(group))
+    return _join(found)
+
+
+def _join(found: Iterable[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+    nothing = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    source, target, scores = (np.concatenate(part) for part in zip(nothing, *found))
     return source, target, scores
 
 
 def _nearest_companions(
     points: Floats, point: Ints, patch: Ints, neighbours: int, metric: MetricName, at_once: int = 1 << 21
 ) -> tuple[Ints, Ints, Floats, int]:
-    """Find the nearest neighbours of each point among the points that share a patch with it.
+    """Find the nearest neighbours of each point among the points that share a patch with it: as `nearest` does.
 
-    Parameters
-    ----------
-    point, patch : int64 arrays, shape (n_entries,)
-        Which point lies in which patch; point -1 is left out.
-
-    Returns
-    -------
-    source, target, scores : as for `nearest`
-    lost : int
-        Places that stay empty because of ties.
+    `point` and `patch` say which point lies in which patch; point -1 is left out. Also gives the number of places
+    that stay empty because of ties.
     """
     known = np.flatnonzero(point >= 0)
     shape = (len(points), int(patch.max(initial=-1)) + 1)
     inside = sp.csr_array((np.ones(len(known), dtype=np.int32), (point[known], patch[known])), shape=shape)
     members = inside.T.tocsr()
     cost = pointer(inside @ np.diff(members.indptr))
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
-    start = lost = 0
-    while start < len(points):
-        stop = max(start + 1, int(np.searchsorted(cost, cost[start] + at_once, side="right")) - 1)
+    found, lost = [], 0
+    for start, stop in runs(cost, at_once):
         near = (inside[start:stop] @ members).tocoo()
         source, target = near.row.astype(np.int64) + start, near.col.astype(np.int64)
         source, target = source[source != target], target[source != target]
@@ -185,9 +155,7 @@ def _nearest_companions(
         kept = _ahead_of_the_rest(source, scores, neighbours)
         lost += _places(source, neighbours) - len(kept)
         found.append((source[kept], target[kept], scores[kept]))
-        start = stop
-    source, target, scores = (np.concatenate(part) for part in zip(*found))
-    return source, target, scores, lost
+    return *_join(found), lost
 
 
 def _scores(one: Floats, other: Floats, metric: MetricName) -> Floats:

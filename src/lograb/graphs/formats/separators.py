@@ -34,25 +34,9 @@ def find_delimiter(lines: list[str], suffix: str) -> str:
 
 
 def check_single_lines(lines: list[str], n_lines: int, delimiter: str) -> tuple[str, ...]:
-    """Look for another separator in the lines that the delimiter leaves in one piece.
+    """Look for another separator in the lines that the delimiter leaves in one piece, of `n_lines` in all.
 
-    Parameters
-    ----------
-    lines : list of str
-        The lines of one field each.
-    n_lines : int
-        Number of all lines.
-    delimiter : str
-
-    Returns
-    -------
-    tuple of str
-        A notice where some of the lines look like edges.
-
-    Raises
-    ------
-    LograbError
-        If most lines of the file look like edges that the delimiter does not split.
+    Some that look like edges are worth a notice; if most do, the file is refused.
     """
     other, count = _other_separator(lines, delimiter)
     if not count:

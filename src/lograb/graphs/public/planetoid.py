@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lograb.arrays import read_arrays
 from lograb.errors import LograbError
-from lograb.graphs.arrays import read_arrays
 from lograb.graphs.dataset import Dataset
 from lograb.graphs.fetch import Place, RawFile, fetch, in_mirror, locate
 from lograb.graphs.public.unpickle import read_pickle
