@@ -18,6 +18,7 @@ SCRIPTS = {
     "neural": ["rows", "choices", "speed"],
     "reconstruction": ["core", "ablation", "choices", "eigen-sync", "centres", "clusters", "rivals", "pairs",
                        "speed"],
+    "sweeps": ["overhead"],
     "variational": ["exact", "recovery", "rivals", "truth", "budget", "growth"],
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lograb.cli.output import clock, make_bar, notice, print_json, print_table, reporting, say, stderr
+from lograb.cli.output import clock, make_bar, notice, print_json, reporting, say, stderr
 from lograb.cli.stopping import clean, written
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
@@ -113,15 +113,13 @@ def _table(plan: Plan, results: dict[str, RunResult], store: Store, command: str
 
 def show_table(table: Table) -> None:
     """Print a table with its notes."""
-    print_table(table.title, _different(table.columns), table.rows, _different(table.columns)[1:],
-                fold={"instance": 28, "method": 24})  # fmt: skip
+    say(table.title)
+    print()
+    print("\n".join(clean(line) for line in table.render("text").splitlines()))
+    print()
     for note in ([table.about] if table.about else []) + table.notes:
         say(" ".join(note.split()))
     print()
-
-
-def _different(columns: list[str]) -> list[str]:
-    return [column + " " * columns[:i].count(column) for i, column in enumerate(columns)]
 
 
 def report_store(store: Path, output: Path) -> None:

@@ -12,6 +12,8 @@ LATEX = str.maketrans({"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r
                        "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "±": r"$\pm$", "σ": r"$\sigma$",
                        "–": "--"})  # fmt: skip
 
+WORDS = ("instance", "method")
+
 
 @dataclass(frozen=True)
 class Table:
@@ -45,7 +47,9 @@ class Table:
         return asdict(self)
 
     def render(self, form: str) -> str:
-        """Write the table as markdown (with title, command and notes), latex (booktabs) or csv."""
+        """Write the table as text, markdown (with title, command and notes), latex (booktabs) or csv."""
+        if form == "text":
+            return text(self.columns, self.rows)
         if form == "csv":
             file = io.StringIO(newline="")
             csv.writer(file, lineterminator="\n").writerows([self.columns, *self.rows])
@@ -55,6 +59,15 @@ class Table:
         head = [f"## {self.title}\n", self.about, f"```sh\n{self.command}\n```" if self.command else ""]
         return "\n".join([*(f"{part}\n" for part in head if part), markdown(self.columns, self.rows),
                           *(f"- {note}" for note in self.notes), ""])  # fmt: skip
+
+
+def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay a table out in columns, as wide as they need be: the first ones of words, the others of numbers."""
+    lines = [columns, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    laid = ["  ".join(cell.ljust(width) if name in WORDS else cell.rjust(width)
+                      for name, cell, width in zip(columns, line, widths)).rstrip() for line in lines]  # fmt: skip
+    return "\n".join([laid[0], "─" * max(map(len, laid)), *laid[1:], ""])
 
 
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
