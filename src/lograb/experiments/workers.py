@@ -53,6 +53,7 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
             yield client
         return
     quiet = {"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "60s",
+             "distributed.scheduler.worker-ttl": None,  # long numerics may keep a worker from reporting
              "distributed.worker.memory.terminate": 0.95}  # fmt: skip
     with (
         dask.config.set(quiet),
