@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 GROUND = {"errors", "limits", "arrays", "spec", "ragged", "names", "progress", "parallel", "writing",
           "answer_file", "conventions", "conversions", "own_arrays", "plugins", "types", "pairs",
           "score"}  # fmt: skip
-STAGES = {"graphs", "patches", "observations", "fragment", "packed", "instance", "archive", "consistency"}
+STAGES = {"graphs", "patches", "observations", "defences", "fragment", "packed", "instance", "archive",
+          "consistency"}  # fmt: skip
 MAY = {
     "errors": set(),
     "progress": set(),
@@ -37,12 +38,13 @@ MAY = {
     "patches": GROUND,
     "observations": GROUND | {"patches"},
     "archive": GROUND,
-    "fragment": GROUND | {"patches", "observations", "archive"},
+    "defences": GROUND | {"observations", "theory"},
+    "fragment": GROUND | {"patches", "observations", "archive", "defences"},
     "packed": GROUND | {"patches", "archive"},
     "instance": GROUND | {"archive", "packed"},
     "consistency": GROUND | {"patches", "archive", "instance"},
     "theory": GROUND,
-    "attacks": GROUND | {"theory"},
+    "attacks": GROUND | {"theory", "defences"},
     "metrics": GROUND | {"theory"},
     "learning": GROUND | {"patches", "observations", "instance", "metrics"},
     "tasks": GROUND | STAGES | {"attacks", "learning", "theory", "metrics"},

@@ -24,7 +24,8 @@ from lograb.writing import check_target, replacing
 if TYPE_CHECKING:
     from lograb.types import Reconstruction
 
-PARTS = ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "unlisted")
+PARTS = ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "unlisted", "cross",
+         "cross_scores")
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
 
 

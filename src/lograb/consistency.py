@@ -1,7 +1,8 @@
 """Does the content of an instance hang together?
 
 Checksums show that a file is as it was written; here the parts are held against each other, so
-that a file written wrongly, or with intent, is noticed too.
+that a file written wrongly, or with intent, is noticed too. What an attack computes with is checked
+whenever it is read (`lograb.archive.shown`).
 """
 
 from __future__ import annotations
@@ -9,50 +10,48 @@ from __future__ import annotations
 import numpy as np
 
 from lograb.archive import schema
+from lograb.archive.manifest import MANIFEST
 from lograb.errors import ArchiveError
 from lograb.instance import Instance
-from lograb.patches import induced_edges
+from lograb.patches import induced_edges, n_observed
 from lograb.types import Observations, Patches
 
 
 def check_graph(instance: Instance) -> None:
     """Build all parts of a single graph and compare what can be; an `ArchiveError` names what does not hold."""
-    if instance.manifest.truth != instance.has_truth:
-        raise ArchiveError("manifest.json", "says the opposite of what the archive holds about its truth")
-    seen = instance.observations
-    packed = instance.origin.kind == "packed"
-    _check_spectra(seen, instance.spec.k, packed)
-    _ = instance.features, instance.node_names
-    for column in (schema.CORE, schema.INDICATORS, schema.CO_OBSERVED):
+    _check_manifest(instance)
+    _ = instance.labels
+    for column in (schema.CORE, schema.CO_OBSERVED):
         flags = instance.tables.get(column)
         if flags is not None and (np.asarray(flags[0 : flags.shape[0]]) > 1).any():
             raise ArchiveError(f"{column}.npy", "must hold 0 and 1 only")
-    labels = instance.labels
-    if labels is not None and labels.ndim == 1 and len(labels) and labels.min() < -1:
-        raise ArchiveError(f"{schema.CLASSES}.npy", f"must hold classes from 0 on, or -1, got {labels.min()}")
     if instance.has_truth:
-        _check_edges(instance, seen)
+        _check_edges(instance, instance.observations)
 
 
-def _check_spectra(seen: Observations, k: int, packed: bool) -> None:
-    if packed and ((seen.ranks < 1).any() or seen.ranks.max() != k):
-        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"ranks must lie in 1 .. k, up to k = {k}")
-    if not packed and not np.array_equal(seen.ranks, np.minimum(seen.sizes, k)):
-        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"ranks must be min(k, size) with k = {k}")
-    if seen.centre_entries is not None and (seen.centre_entries < 0).any():
-        raise ArchiveError(f"{schema.CENTRES}.npy", "a centre must be a member of its patch")
-    if seen.values is None:
-        return
-    steps = np.diff(seen.values)
-    inside = np.ones(len(steps), dtype=bool)
-    starts = seen.value_ptr[1:-1]
-    inside[starts[(starts > 0) & (starts < len(seen.values))] - 1] = False
-    if (steps[inside] < 0).any() or (seen.values < 0).any() or (seen.values > 2).any():
-        raise ArchiveError(f"{schema.VALUES}.npy", "eigenvalues must ascend inside each patch, from 0 to 2")
-    if seen.next_values is None and not packed:
-        raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "is missing beside the eigenvalues")
-    if seen.next_values is not None and not np.array_equal(np.isnan(seen.next_values), seen.complete):
-        raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "must be NaN exactly where a spectrum is complete")
+def _check_manifest(instance: Instance) -> None:
+    """Hold what the manifest says of an instance against what is there."""
+    seen, spec, features = instance.observations, instance.spec, instance.features
+    said: dict[str, tuple[object, object]] = {
+        "its truth": (instance.manifest.truth, instance.has_truth),
+        "eigenvalues": (spec.eigenvalues, seen.values is not None),
+        "features": (instance.manifest.n_features, 0 if features is None else features.shape[1]),
+    }
+    if instance.origin.kind == "packed":  # what its owner observed may be anything else
+        said["ranks"] = (spec.k, seen.ranks.max())
+    else:
+        cut, shown = spec.strategy, n_observed(seen.n_nodes, spec.p)
+        counts = {"d-hop": shown, "global": 1, "random": spec.seed_nodes or max(1, round(shown / 2))}
+        said |= {
+            "next_values": (spec.eigenvalues, seen.next_values is not None),
+            "sigma": (spec.sigma is not None, True),
+            "centres": (cut in ("d-hop", "random"), seen.centres is not None),
+            "cores": (cut == "cluster" and instance.has_truth, schema.CORE in instance.tables),
+            "patches": (counts.get(cut, seen.n_patches), seen.n_patches),
+        }
+    for what, (told, found) in said.items():
+        if told != found:
+            raise ArchiveError(MANIFEST, f"contradicts the parts about {what}: {told} by it, {found} by them")
 
 
 def _check_edges(instance: Instance, seen: Observations) -> None:

@@ -13,13 +13,13 @@ import scipy.sparse as sp
 
 from lograb.archive import schema
 from lograb.archive.manifest import Manifest
+from lograb.archive.shown import read_features, read_names, read_shown
 from lograb.archive.tables import Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
 from lograb.packed import packed
-from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
-from lograb.types import Graph, Ints, Matrix, Observations, check_names
+from lograb.types import Graph, Ints, Matrix, Observations, check_labels
 
 Names = tuple[str, ...] | None
 
@@ -119,15 +119,14 @@ class Instance:
         first, last = self.tables[schema.GRAPH_NODES][graph : graph + 2]
         columns = cut({n: c for n, c in self.tables.items() if schema.part(n) in ("observations", "patches")},
                       "patch", i, i + 1)  # fmt: skip
-        names = _unpack("patches", columns, schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
-        return _observations(self.spec, int(last - first), columns, patch_names=names)
+        return read_shown(self.manifest, int(last - first), columns)
 
     @cached_property
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
-        columns = {n: self._whole(n) for n in self.tables if schema.part(n) == "observations"}
-        return _observations(self.spec, self.n_nodes, columns, node_names=self.node_names,
-                             patch_names=self.patch_names)  # fmt: skip
+        parts = ("observations", "nodes", "patches")
+        columns = {n: self._whole(n) for n in self.tables if schema.part(n) in parts}
+        return read_shown(self.manifest, self.n_nodes, columns)
 
     def observe(self, *, features: bool = False) -> Observations:
         """Give what the eavesdropper sees, with or without the features of the observed nodes."""
@@ -145,35 +144,32 @@ class Instance:
     @cached_property
     def features(self) -> Matrix | None:
         """Node features, dense or CSR, shape (n_nodes, n_features); None where there are none."""
-        if schema.FEATURES in self.tables:
-            return self._whole(schema.FEATURES)
-        if schema.FEATURE_PTR not in self.tables:
-            return None
-        weights, columns, ptr = (self._whole(name) for name in
-                                 (schema.FEATURE_WEIGHTS, schema.FEATURE_COLUMNS, schema.FEATURE_PTR))  # fmt: skip
-        width = self.manifest.n_features
-        if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-            raise ArchiveError(f"{schema.FEATURE_COLUMNS}.npy", f"names columns beyond the {width} there are")
-        return sp.csr_array((weights, columns, ptr), shape=(self.n_nodes, width))
+        return read_features(self.manifest, self.n_nodes,
+                             {n: self._whole(n) for n in self.tables if schema.part(n) == "features"})  # fmt: skip
 
     @property
     def labels(self) -> Any:
         """Node classes (n_nodes,), or indicators (n_nodes, n_classes); None where there are none."""
-        classes = self._whole(schema.CLASSES)
-        return classes if classes is not None else self._whole(schema.INDICATORS)
+        column = schema.CLASSES if schema.CLASSES in self.tables else schema.INDICATORS
+        labels = self._whole(column)
+        try:
+            check_labels("classes", labels)
+        except LograbError as error:
+            raise ArchiveError(f"{column}.npy", str(error)) from None
+        return labels
 
     @property
     def node_names(self) -> Names:
         """Names of the nodes; None when they are just numbered."""
-        return self._names("nodes", schema.NAME_PTR, schema.NAMES)
+        return self._names(schema.NAME_PTR, schema.NAMES)
 
     @property
     def patch_names(self) -> Names:
         """Names of the patches; None when they are just numbered."""
-        return self._names("patches", schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
+        return self._names(schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
 
-    def _names(self, what: str, *columns: str) -> Names:
-        return _unpack(what, {name: self._whole(name) for name in columns}, *columns)
+    def _names(self, *columns: str) -> Names:
+        return read_names({name: self._whole(name) for name in columns}, *columns)
 
     @property
     def core(self) -> Any:
@@ -185,7 +181,16 @@ class Instance:
     def patch_edges(self) -> tuple[Ints, Ints]:
         """The induced subgraphs (Task 2's input): pointer and endpoints inside each patch."""
         self._require_truth(", patch edges included")
-        return self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
+        ptr, ends = self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
+        sizes = np.repeat(self.observations.sizes, np.diff(ptr))
+        if ((ends[:, 0] < 0) | (ends[:, 0] >= ends[:, 1]) | (ends[:, 1] >= sizes)).any():
+            raise ArchiveError(f"{schema.EDGE_ENDS}.npy", "must be pairs (u, w) of positions in a patch, u < w")
+        return ptr, ends
+
+    @property
+    def key(self) -> Any:
+        """The node that each pseudonym stands for, shape (n_nodes,); None without pseudonyms, or without truth."""
+        return self._whole(schema.KEY)
 
     @property
     def has_truth(self) -> bool:
@@ -248,35 +253,3 @@ class Instance:
             "truth": self.has_truth,
             "notices": list(self.manifest.notices),
         }  # fmt: skip
-
-
-def _unpack(what: str, columns: dict[str, Any], pointer_column: str, column: str) -> Names:
-    """Read distinct names from their columns; None where there are none."""
-    if (ptr := columns.get(pointer_column)) is None:
-        return None
-    try:
-        names = unpack_names(ptr, columns[column])
-        check_names(what, names, len(names))
-    except UnicodeDecodeError:
-        raise ArchiveError(f"{column}.npy", "is not UTF-8") from None
-    except LograbError as error:
-        raise ArchiveError(f"{column}.npy", str(error)) from None
-    return names
-
-
-def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any], **names: Names) -> Observations:
-    """Build observations from their columns, each under its name in the tables."""
-    ranks = np.diff(columns[schema.VALUE_PTR])
-    try:
-        seen = Observations(spec.protocol, n_nodes, columns[schema.MEMBERS], columns[schema.PTR], ranks,
-                            columns[schema.VECTORS], columns.get(schema.VALUES), columns.get(schema.NEXT_VALUES),
-                            columns.get(schema.CENTRES), **names)  # fmt: skip
-    except ArchiveError:
-        raise
-    except LograbError as error:
-        raise ArchiveError("observations", str(error)) from None
-    if (ranks > spec.k).any():
-        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"a rank exceeds k = {spec.k}")
-    if not np.array_equal(columns[schema.VECTOR_PTR], pointer(ranks * seen.sizes)):
-        raise ArchiveError(f"{schema.VECTOR_PTR}.npy", "does not follow from the patches' sizes and ranks")
-    return seen

@@ -12,7 +12,7 @@ from lograb.archive.tables import Array, check
 from lograb.errors import LograbError
 from lograb.names import shorten
 from lograb.patches import induced_edges
-from lograb.spec import InstanceSpec, Origin
+from lograb.spec import InstanceSpec, Origin, Protocol
 from lograb.types import Graph, Observations, Patches
 
 
@@ -28,13 +28,18 @@ def packed(observations: Observations, truth: Graph | None, name: str) -> tuple[
     check(tables)
     manifest = Manifest(
         name=name,
-        spec=InstanceSpec.of(**seen.protocol.model_dump(), seed=None, eigenvalues=seen.values is not None),
+        spec=InstanceSpec.of(**seen.protocol.model_dump() | {"sigma": _of_one_release(seen.protocol)}, seed=None,
+                             eigenvalues=seen.values is not None),
         origin=Origin(source=name, kind="packed"),
         notices=() if truth is None else truth.notices,
         truth=truth is not None,
         n_features=0 if features is None else features.shape[1],
     )
     return manifest, tables
+
+
+def _of_one_release(protocol: Protocol) -> float | None:
+    return None if protocol.sigma is None else protocol.sigma * protocol.releases**0.5
 
 
 def _numbered_as(seen: Observations, graph: Graph) -> Observations:

@@ -20,8 +20,9 @@ import numpy as np
 from lograb import archive
 from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
-from lograb.attacks import ATTACKS, as_attack, label_of
+from lograb.attacks import ATTACKS, label_of
 from lograb.consistency import check_graph
+from lograb.defences import as_defences, settle
 from lograb.errors import LograbError, Notify, unknown_name, warn
 from lograb.fragment import fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
@@ -33,6 +34,7 @@ from lograb.score import Score
 from lograb.spec import GaugeName, InstanceSpec, StrategyName
 from lograb.tasks import attack as attack
 from lograb.tasks import evaluate as evaluate
+from lograb.tasks.isolation import choose_attack
 from lograb.types import Graph, Patches
 
 INPUTS = ("graph", "patches", "patches_by", "header", "progress")
@@ -50,8 +52,11 @@ def generate(
     gauge: GaugeName = "sign",
     seed: int = 0,
     clusters: int | None = None,
+    cluster_size: int | None = None,
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
+    defences: Any = (),
+    releases: int = 1,
     graph: int | None = None,
     patches: Given | None = None,
     patches_by: str | None = None,
@@ -72,9 +77,11 @@ def generate(
     sigma : standard deviation of the noise on every entry of the embedding
     gauge : what stays undetermined in the embedding: sign, rotation or none
     seed : all randomness follows from it
-    clusters : for cluster: how many; by default about one per 50 observed nodes
+    clusters, cluster_size : for cluster: how many, or how many observed nodes each has, about; 50 by default
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
+    defences : what is done against it, in this order: names such as "gaussian:epsilon=2", or `lograb.defences`
+    releases : how many releases with fresh noise the eavesdropper averages
     graph : which graph of a dataset that holds many; all of them by default
     patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be
         a table node,group. Groups give the patches their names
@@ -92,7 +99,8 @@ def generate(
     20
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
-                  "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
+                  "clusters": clusters, "cluster_size": cluster_size, "seed_nodes": seed_nodes,
+                  "eigenvalues": eigenvalues, "defences": defences, "releases": releases}  # fmt: skip
     manifest, pieces = _plan(source, parameters | unknown, bring(patches, patches_by), graph, header, progress)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
@@ -175,8 +183,8 @@ def compare(
     ----------
     subject : Instance, or a source with the parameters of `generate`; from a source each seed makes an instance of
         its own, on an instance seeds vary the attacks' draws only
-    attacks : list of names, attack objects and functions; by default all that need no optional dependency and take
-        graphs of any size
+    attacks : list of names (``file.py:function`` too), attack objects and functions; by default all that need no
+        optional dependency and take graphs of any size
     seeds : how many; those of instances count up from the parameter ``seed``, those of attacks from 0
     features : whether the attacks that can use features see those of the observed nodes
     progress : called with the attack that runs and its stage, how many runs are done and how many there are
@@ -248,12 +256,12 @@ def _choose(attacks: Sequence[Any] | None) -> dict[str, Any]:
     """Name the attacks of a comparison, each differently."""
     if attacks is None:
         usual = [name for name, kind in ATTACKS.items() if kind.extra is None and not kind.small_only]
-        return {name: as_attack(name) for name in usual}
+        return {name: choose_attack(name) for name in usual}
     if isinstance(attacks, str) or not isinstance(attacks, Iterable):
         raise LograbError("compare takes a list of attacks (names, attack objects, functions), got "
                           f"{attacks!r:.60}: write compare(instance, [{attacks!r:.60}])")  # fmt: skip
     chosen: dict[str, Any] = {}
-    for attacker in map(as_attack, attacks):
+    for attacker in map(choose_attack, attacks):
         base = label_of(attacker)
         names = chain([base], (f"{base} ({number})" for number in count(2)))
         chosen[next(name for name in names if name not in chosen)] = attacker
@@ -270,7 +278,9 @@ def _plan(
     for name in parameters:
         if name not in InstanceSpec.model_fields:
             raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
-    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
+    defences = tuple(map(str, as_defences(parameters.get("defences") or ())))
+    strategy = choose(parameters.get("strategy"), cut_by is not None)
+    spec = settle(InstanceSpec.of(**parameters | {"strategy": strategy, "defences": defences}))
     if spec.seed is None or spec.sigma is None:
         raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1

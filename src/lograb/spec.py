@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -10,7 +10,10 @@ from lograb.errors import LograbError, unknown_name
 
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
+Defences = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=32)]
 Kind = TypeVar("Kind", bound=BaseModel)
+MAX_SIGMA = 1000.0
+"""Entries of eigenvectors are at most 1: with noise like this nothing of them is left."""
 
 
 class Origin(BaseModel):
@@ -48,8 +51,12 @@ class Protocol(_Choices):
     d: int = Field(1, ge=0, le=64)
     k: int = Field(32, ge=1, le=1_000_000)
     gauge: GaugeName = "sign"
-    sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
-    """Standard deviation of the noise; None when it is not announced."""
+    sigma: float | None = Field(None, ge=0, le=MAX_SIGMA)
+    """Standard deviation of the noise, of the mean of all releases; None when it is not announced."""
+    defences: Defences = ()
+    """What was done to the graph and to what is shared, each as NAME:key=value,... (see lograb.defences)."""
+    releases: int = Field(1, ge=1, le=1_000_000)
+    """How many releases with fresh noise the observations are the mean of."""
 
 
 class InstanceSpec(_Choices):
@@ -64,26 +71,35 @@ class InstanceSpec(_Choices):
     sigma : standard deviation of the Gaussian noise on every entry of the embedding; None where it is unknown.
     gauge : what is left undetermined in the embedding (see lograb.observations.gauges).
     seed : all randomness follows from it; None where it is withheld or unknown.
-    clusters : number of METIS clusters; None for about one per 50 observed nodes.
+    clusters : number of METIS clusters; None to follow cluster_size.
+    cluster_size : observed nodes per METIS cluster, about; None for 50, or for what clusters says.
     seed_nodes : number of random seed nodes; None for half of the observed nodes.
     eigenvalues : whether the eigenvalues are shared beside the embedding.
+    defences : what is done to the graph and to what is shared, each as NAME:key=value,...
+    releases : how many releases with fresh noise the eavesdropper averages.
     """
 
     strategy: StrategyName = "d-hop"
     d: int = Field(1, ge=0, le=64)
     p: float = Field(1.0, gt=0, le=1)
     k: int = Field(32, ge=1, le=1_000_000)
-    sigma: float | None = Field(0.0, ge=0, allow_inf_nan=False)
+    sigma: float | None = Field(0.0, ge=0, le=MAX_SIGMA)
     gauge: GaugeName = "sign"
     seed: int | None = Field(0, ge=0)
     clusters: int | None = Field(None, ge=1)
+    cluster_size: int | None = Field(None, ge=1)
     seed_nodes: int | None = Field(None, ge=1)
     eigenvalues: bool = True
+    defences: Defences = ()
+    releases: int = Field(1, ge=1, le=1_000_000)
 
     @model_validator(mode="after")
     def _refuse_parameters_of_other_strategies(self) -> InstanceSpec:
-        if self.clusters is not None and self.strategy != "cluster":
-            raise ValueError(f"clusters belongs to the strategy 'cluster', not '{self.strategy}'")
+        for name in ("clusters", "cluster_size"):
+            if getattr(self, name) is not None and self.strategy != "cluster":
+                raise ValueError(f"{name} belongs to the strategy 'cluster', not '{self.strategy}'")
+        if self.clusters is not None and self.cluster_size is not None:
+            raise ValueError("clusters and cluster_size both say how many clusters there are: leave one out")
         if self.seed_nodes is not None and self.strategy != "random":
             raise ValueError(f"seed_nodes belongs to the strategy 'random', not '{self.strategy}'")
         return self
@@ -91,7 +107,8 @@ class InstanceSpec(_Choices):
     @property
     def protocol(self) -> Protocol:
         """The public part: what an eavesdropper knows of these choices."""
-        return Protocol(**self.model_dump(include=set(Protocol.model_fields)))
+        sigma = None if self.sigma is None else self.sigma / self.releases**0.5
+        return Protocol(**self.model_dump(include=set(Protocol.model_fields)) | {"sigma": sigma})
 
 
 def checked(kind: type[Kind], parameters: dict[str, Any], who: str = "") -> Kind:

@@ -26,6 +26,8 @@ from lograb.spec import Origin, Protocol
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static types
+MAX_CLASSES, MAX_ENTRY = 10**6, 1e9
+"""Far beyond any graph and any embedding; what is larger is nonsense, on which computations break down."""
 
 
 def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
@@ -38,6 +40,15 @@ def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
         "".join(names).encode("utf-8")
     except (UnicodeEncodeError, TypeError) as error:
         raise LograbError(f"the names of {what} must be text: {error}") from None
+
+
+def check_labels(what: str, labels: npt.NDArray[Any] | None) -> None:
+    """Refuse labels that are neither one class per node nor indicators."""
+    if labels is None or (labels.ndim == 2 and np.isin(labels, (0, 1)).all()):
+        return
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or ((labels < -1) | (labels >= MAX_CLASSES)).any():
+        raise LograbError(f"{what} must be integers from -1 on below {MAX_CLASSES:,}, one per node, or an "
+                          "indicator matrix of 0 and 1")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,9 +91,7 @@ class Graph:
         for what, value in (("features", self.features), ("labels", self.labels)):
             if value is not None and value.shape[0] != n:
                 raise LograbError(f"graph '{self.name}' has {n} nodes but {value.shape[0]} rows of {what}")
-        if self.labels is not None and not self._labels_fit():
-            raise LograbError(f"the labels of graph '{self.name}' must be integers from -1 on, one per node, or "
-                              "an indicator matrix of 0 and 1")
+        check_labels(f"the labels of graph '{self.name}'", self.labels)
         check_names(f"nodes of graph '{self.name}'", self.node_names, n)
         for name, texts in self.attributes.items():
             if len(texts) != n:
@@ -90,12 +99,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"
-
-    def _labels_fit(self) -> bool:
-        labels = np.asarray(self.labels)
-        if labels.ndim == 1:
-            return labels.dtype.kind in "iu" and (len(labels) == 0 or int(labels.min()) >= -1)
-        return labels.ndim == 2 and bool(np.isin(labels, (0, 1)).all())
 
     @classmethod
     def from_edges(cls, name: str, n_nodes: int, edges: npt.ArrayLike, **rest: Any) -> Graph:
@@ -251,8 +254,9 @@ class Observations(Ragged):
         for what, (array, length) in shapes.items():
             if array is not None and array.shape != (length,):
                 raise LograbError(f"observations need {length} {what}, got shape {array.shape}")
-        if not all(np.isfinite(a).all() for a in (self.vectors, self.values) if a is not None):
-            raise LograbError("eigenvectors and eigenvalues must be finite; drop the patches that are not")
+        if not all((np.abs(a) <= MAX_ENTRY).all() for a in (self.vectors, self.values) if a is not None):
+            raise LograbError("eigenvectors and eigenvalues must be finite, and at most a billion in size; drop "
+                              "the patches that are not")  # fmt: skip
         if self.next_values is not None and np.isinf(self.next_values).any():
             raise LograbError("the next eigenvalue of a patch must be finite, or NaN where there is none")
         if self.centres is not None and not ((self.centres >= 0) & (self.centres < self.n_nodes)).all():
@@ -365,7 +369,7 @@ def _as_array(name: str, values: Any) -> Ints | Floats:
     if scores:
         return array
     if not array.size and array.ndim == 1:
-        return np.empty((0, 2) if name in ("edges", "judged") else 0, dtype=np.int64)
+        return np.empty((0, 2) if name in ("edges", "judged", "cross") else 0, dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise LograbError(f"the {name} of a reconstruction must be whole numbers, got {array.dtype}")
     return array
@@ -384,6 +388,8 @@ class Reconstruction:
         a patch but are not listed count as least likely. By default the claimed edges only
     judged_scores : float64 (n_judged,)
     islands : int64 (n_nodes,), for attacks that assemble patches: the island of each node, -1 for none
+    cross : int64 (n_cross, 2), probable edges between islands, none of them claimed (Algorithm 2's second output)
+    cross_scores : float64 (n_cross,)
     diagnostics : whatever the method wants to tell; JSON-ready
     unlisted : where scores are probabilities: the mean probability of the pairs that share a patch and are not
         listed; None says that scores only rank
@@ -403,16 +409,20 @@ class Reconstruction:
     node_names: tuple[str, ...] | None = None
     method: str = ""
     seconds: float | None = None
+    cross: Ints | None = None
+    cross_scores: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands"):
+        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "cross", "cross_scores"):
             if getattr(self, name) is not None or name in ("edges", "scores", "nodes"):
                 object.__setattr__(self, name, _as_array(name, getattr(self, name)))
         self._check_pairs("edges", self.edges, self.scores)
-        if (self.judged is None) != (self.judged_scores is None):
-            raise LograbError("judged pairs and their scores belong together")
-        if self.judged is not None and self.judged_scores is not None:
-            self._check_pairs("judged pairs", self.judged, self.judged_scores)
+        for what, pairs, scores in (("judged pairs", self.judged, self.judged_scores),
+                                    ("edges between islands", self.cross, self.cross_scores)):  # fmt: skip
+            if (pairs is None) != (scores is None):
+                raise LograbError(f"{what} and their scores belong together")
+            if pairs is not None and scores is not None:
+                self._check_pairs(what, pairs, scores)
         nodes = self.nodes
         if nodes.ndim != 1:
             raise LograbError(f"recovered nodes must be a list of ids, got shape {nodes.shape}")

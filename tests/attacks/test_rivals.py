@@ -30,6 +30,17 @@ def test_signs_do_not_matter(name, noisy):
     same_answer(RIVALS[name](noisy, rng()), RIVALS[name](flip(noisy), rng()))
 
 
+@pytest.mark.parametrize("name", RIVALS)
+def test_the_rule_of_output_is_a_setting(name, noisy):
+    patches = [set(m.tolist()) for m in unpack(noisy)[0]]
+    ten, three, shared = (
+        SETTINGS[name](**rule)(noisy, rng()) for rule in ({}, {"top_k": 3}, {"candidates": "shared"})
+    )
+    assert by_pair(three).items() < by_pair(ten).items()
+    assert all(any({u, w} <= patch for patch in patches) for u, w in shared.edges.tolist())
+    assert not all(any({u, w} <= patch for patch in patches) for u, w in ten.edges.tolist())
+
+
 @pytest.mark.parametrize("name", ["eigen-sync", "local2global"])
 def test_rotations_do_not_matter_with_polar_rounding(name, noisy):
     members, blocks = unpack(noisy)

@@ -117,5 +117,5 @@ def test_the_documented_config_is_one():
 
     text = module.__doc__.partition("```toml")[2].partition("```")[0]
     found = module.Config(**tomllib.loads(text))
-    assert len(list(module._rows(found))) == 6
+    assert len(list(module._rows(found))) == 12
     assert next(column for column, _ in module._columns(found, "")) == "afr (align_dim=auto, alpha=0.0)"

@@ -71,13 +71,10 @@ def test_a_killed_worker_costs_nothing(plan, store, processes):
 
 DEADLY = """
 import os, signal
-from lograb.attacks import Attack
+from lograb.learning.links.catalog import LinkMethod
+from lograb.learning.links.settings import NoSettings
 
-class Deadly(Attack):
-    name, uses, scenario, cost = "deadly", ("members",), "a test", "nothing"
-
-    def reconstruct(self, seen, rng, progress=None):
-        os.kill(os.getpid(), signal.SIGKILL)
+METHOD = LinkMethod("deadly", "deadly.kill:kill", NoSettings, "a test", (), True)
 """
 
 
@@ -86,17 +83,20 @@ def test_a_run_that_kills_its_workers_is_given_up_alone(plan, store, tmp_path, m
     about = tmp_path / "deadly-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: deadly\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("[lograb.attacks]\ndeadly = deadly:Deadly\n")
-    (tmp_path / "deadly.py").write_text(DEADLY)
+    (about / "entry_points.txt").write_text("[lograb.links]\ndeadly = deadly:METHOD\n")
+    (tmp_path / "deadly").mkdir()
+    (tmp_path / "deadly" / "__init__.py").write_text(DEADLY)
+    (tmp_path / "deadly" / "kill.py").write_text("import os\n\ndef kill(*_):\n    os.kill(os.getpid(), 9)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     plugins.cache_clear()
     try:
-        specs = plan(attacks=[{"name": "deadly"}, {"name": "membership"}], seeds=[5]).specs
+        specs = plan(instances=[{"dataset": "citation", "p": 0.6, "k": 4}], seeds=[0], attacks=[],
+                     links=[{"name": "deadly"}, {"name": "degree"}]).specs  # fmt: skip
         found = sweep(specs, store, workers=2)
     finally:
         plugins.cache_clear()
     told = [(result.name, result.status) for result in found.values()]
-    assert sorted(told) == [("deadly", "failed")] * 2 + [("membership", "done")] * 2
+    assert sorted(told) == [("deadly", "failed"), ("degree", "done")]
     assert all("memory" in result.reason for result in found.values() if result.status == "failed")
 
 

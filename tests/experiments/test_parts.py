@@ -38,7 +38,7 @@ def test_patches_with_common_members_stay_together(instance):
     assert torn(part) < 0.5 * torn(drawn)
 
 
-@pytest.mark.parametrize("attack", ["posterior", "heat-kernel"])
+@pytest.mark.parametrize("attack", ["posterior", "heat-kernel", "afr"])
 def test_the_joined_answer_is_as_good(instance, scheduler, attack):
     told = []
     apart = InParts(attack, 3, scheduler=scheduler, progress=lambda *stage: told.append(stage[1:]))

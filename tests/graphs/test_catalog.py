@@ -13,8 +13,8 @@ from lograb.graphs.sources import count_graphs, load_graph, load_graphs
 from lograb.types import Graph
 
 NAMES = ["karate", "citation", "citation-170k", "superpixels", "molecules", "cora", "citeseer", "pubmed",
-         "ogbn-arxiv", "blogcatalog", "blogcatalog-attributed", "proteins", "pascalvoc-sp", "coco-sp",
-         "pcqm-contact"]
+         "ogbn-arxiv", "blogcatalog", "blogcatalog-attributed", "proteins", "msrc-21", "pascalvoc-sp",
+         "coco-sp", "pcqm-contact"]
 
 
 def test_the_catalog_is_complete() -> None:

@@ -19,7 +19,6 @@ from lograb.attacks.baselines.pointnetlk import PointNetLK
 from lograb.attacks.posterior import Posterior
 from lograb.attacks.variational import Variational
 from lograb.errors import LograbError, unknown_name
-from lograb.plugins import find_plugin, plugins
 from lograb.types import Observations, Reconstruction
 
 Function = Callable[[Observations, np.random.Generator], Reconstruction]
@@ -45,10 +44,9 @@ ATTACKS: dict[str, type[Attack]] = {
 
 def find_attack(name: str) -> type[Attack]:
     """Look an attack up by name."""
-    found: type[Attack] | None = ATTACKS.get(name) or find_plugin("attacks", name)
-    if found is None:
-        raise unknown_name("attack", name, [*ATTACKS, *plugins("attacks")])
-    return found
+    if name not in ATTACKS:
+        raise unknown_name("attack", name, ATTACKS)
+    return ATTACKS[name]
 
 
 def as_attack(what: Any) -> Attack | Function:

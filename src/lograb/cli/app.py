@@ -102,10 +102,13 @@ def generate(
     gauge: options.Gauge = "sign",
     seed: options.Seed = 0,
     clusters: options.Clusters = None,
+    cluster_size: options.ClusterSize = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
     patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
+    defences: options.Defence = None,
+    releases: options.Releases = 1,
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
     header: options.Header = None,
     graph: options.Which = None,
@@ -159,8 +162,9 @@ def attack(
 ) -> None:
     """Rebuild the graph from an instance's observations.
 
-    With --method file.py:function that file is executed, and its function (observations, rng) ->
-    lograb.Reconstruction attacks: name only files that you trust.
+    With --method file.py:function that file is executed, in a process of its own that is given the observations
+    only, and its function (observations, rng) -> lograb.Reconstruction attacks. That is no sandbox: name only
+    files that you trust.
     """
 
 
@@ -180,10 +184,13 @@ def compare(
     gauge: options.Gauge = "sign",
     seed: options.Seed = 0,
     clusters: options.Clusters = None,
+    cluster_size: options.ClusterSize = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
     patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
+    defences: options.Defence = None,
+    releases: options.Releases = 1,
     header: options.Header = None,
     graph: options.Which = None,
     json: options.Json = False,
@@ -191,7 +198,7 @@ def compare(
     """Set attacks side by side, between one floor and one ceiling.
 
     An instance has its parameters; of a graph the options make an instance per seed. As for 'lograb attack',
-    file.py:function is an attack too, and that file is executed.
+    file.py:function is an attack too, and runs in a process of its own.
     """
 
 
@@ -227,6 +234,49 @@ def link(
 @command("certify:certify_instance")
 def certify(file: options.File, json: options.Json = False) -> None:
     """Count the patches whose edges are provably exposed."""
+
+
+@command("defend:defend_instance")
+def defend(
+    file: options.File,
+    method: Annotated[list[str], typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A defence; repeatable.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
+    releases: options.Releases = 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="For tests; fresh randomness by default.")] = None,
+    no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Share less: apply defences (see 'lograb list defences') to an instance."""
+
+
+@command("defend:show_ledger")
+def ledger(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Instances; those of one graph add up.")],
+    delta: Annotated[float, typer.Option(help="The probability that ε does not speak of.")] = 1e-5,
+    json: options.Json = False,
+) -> None:
+    """Say what is guaranteed about what was shared."""
+
+
+@command("defend:show_bound")
+def bound(
+    file: options.File,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep it edge by edge: .csv.")] = None,
+    effort: Annotated[float, typer.Option(help="Beyond it edges are sampled; 2e10 are half a minute.")] = 2e10,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sample.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Say what nobody can exceed about the edges of this graph."""
+
+
+@command("defend:show_utility")
+def utility(
+    file: options.File,
+    repeats: Annotated[int, typer.Option(min=1, help="Splits to average over.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="All randomness follows from it.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Measure what the shared embeddings are good for."""
 
 
 @command("learn:classify_nodes")

@@ -58,7 +58,7 @@ def pack_embeddings(
     packed = Instance(instance.manifest.model_copy(update={"notices": notices}), instance.tables)
     sha256 = packed.save(output)
     written(output)
-    unknown = ("seed", "p", "clusters", "seed_nodes")
+    unknown = ("seed", "p", "clusters", "cluster_size", "seed_nodes")
     summary = {key: value for key, value in packed.summary().items() if json or key not in unknown}
     show_summary({"seed": None} | summary | {"sha256": sha256}, output, json)
     if not json:

@@ -86,3 +86,5 @@ def show_links(title: str, result: dict[str, Any]) -> None:
         ("seconds", f"{result['seconds']:.1f}"),
     ]
     print_table(title, ("what", "value"), rows, fold=("value",))
+    if result["notice"]:
+        say(result["notice"])

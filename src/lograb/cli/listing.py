@@ -7,7 +7,7 @@ from typing import Any
 
 from lograb.cli.output import print_facts, print_json, print_table, say
 from lograb.errors import unknown_name
-from lograb.plugins import with_plugins
+from lograb.plugins import origin, plugins, with_plugins
 
 Rows = list[dict[str, Any]]
 
@@ -32,12 +32,25 @@ def _gauges() -> Rows:
     return [{"name": name, "description": text} for name, text in GAUGES.items()]
 
 
+def _defences() -> Rows:
+    from lograb.defences import DEFENCES
+
+    fields = ("name", "touches", "guarantee", "unit", "does", "exposes", "on_graph")
+    return [_take(defence, *fields) | {"settings": {name: "required" if field.is_required() else field.default
+                                                    for name, field in defence.model_fields.items()}}
+            for defence in DEFENCES.values()]  # fmt: skip
+
+
 def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
     fields = ("optional", "trivial", "extra", "scenario", "cost")
-    return [{"name": attack.name, "channels": attack.uses, **_take(attack, *fields), "settings": _defaults(attack)}
-            for attack in with_plugins("attacks", ATTACKS).values()]  # fmt: skip
+    ours = [{"name": attack.name, "channels": attack.uses, **_take(attack, *fields), "settings": _defaults(attack)}
+            for attack in ATTACKS.values()]  # fmt: skip
+    others = [{"name": name, "channels": (), "optional": (), "trivial": False, "extra": None, "cost": "",
+               "scenario": f"of {origin('attacks', name)}, in a process of its own", "settings": {}}
+              for name in plugins("attacks") if name not in ATTACKS]  # fmt: skip
+    return ours + others
 
 
 def _models() -> Rows:
@@ -71,19 +84,20 @@ def _defaults(settings: Any) -> dict[str, Any]:
 
 
 CATALOGS: dict[str, Callable[[], Rows]] = {"datasets": _datasets, "strategies": _strategies, "gauges": _gauges,
-                                           "attacks": _attacks, "models": _models, "links": _links,
-                                           "presets": _presets}  # fmt: skip
+                                           "defences": _defences, "attacks": _attacks, "models": _models,
+                                           "links": _links, "presets": _presets}  # fmt: skip
 SHOWN = {
     "datasets": {"name": "name", "graphs": "n_graphs", "nodes": "n_nodes", "edges": "n_edges",
                  "available": "available"},
     "attacks": {"name": "name", "scenario": "scenario", "besides members": "channels", "cost grows with": "cost"},
+    "defences": {"name": "name", "guarantee": "guarantee", "unit": "unit", "does": "does", "exposes": "exposes"},
     "models": {"name": "name", "encodings": "encodings", "description": "description"},
     "links": {"name": "name", "sees": "sees", "description": "description"},
 }  # fmt: skip
 """Columns of the tables, where they are not all fields; ``--verbose`` and JSON have the others."""
 NUMBERS = {"graphs", "nodes", "edges"}
 WIDTHS = {"scenario": 30, "besides members": 15, "cost grows with": 17, "encodings": 20, "sees": 20,
-          "description": None}  # fmt: skip
+          "description": None, "does": 30, "exposes": 30}  # fmt: skip
 """Columns that may break lines, and how wide they are at most; names never break."""
 
 

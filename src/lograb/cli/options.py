@@ -28,11 +28,15 @@ Kept = Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")]
 Sigma = Annotated[float, typer.Option(help="Standard deviation of the noise.")]
 Gauge = Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")]
 Seed = Annotated[int, typer.Option(help="All randomness follows from it.")]
-Clusters = Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")]
+Clusters = Annotated[int | None, typer.Option(help="Number of clusters [by --cluster-size].")]
+ClusterSize = Annotated[int | None, typer.Option(help="Observed nodes per cluster, about [50].")]
 SeedNodes = Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")]
 PatchFile = Annotated[Path | None, typer.Option("--patches", help="Your patches: table node,group; lists; JSON.")]
 PatchesBy = Annotated[str | None, typer.Option(help="A node attribute to cut by, such as department.")]
 Withheld = Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")]
+Defence = Annotated[list[str] | None, typer.Option("--defence", metavar="NAME[:KEY=VALUE,...]",
+                                                   help="A defence; repeatable.")]  # fmt: skip
+Releases = Annotated[int, typer.Option(min=1, help="Releases with fresh noise, which the attacker averages.")]
 Header = Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")]
 Which = Annotated[int | None, typer.Option("--graph", help="Which graph of a dataset that holds many [all].")]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lograb import pipeline
 from lograb.answer_file import check_answer_name, write_answers
-from lograb.cli.arguments import find_method, parse_settings
+from lograb.cli.arguments import parse_settings
 from lograb.cli.output import notice, print_facts, print_json, say, waiting
 from lograb.cli.scores import FAILS, add_up, claims, sentence, show_details, show_patches, show_score
 from lograb.cli.stopping import written
@@ -20,6 +20,7 @@ from lograb.experiments.parts import InParts
 from lograb.instance import Instance
 from lograb.progress import Progress
 from lograb.score import Score
+from lograb.tasks.isolation import choose_attack
 from lograb.types import Reconstruction
 
 
@@ -55,7 +56,7 @@ def attack_instance(
     """Run an attack, once or more, in parts where asked for; score it where the file carries the truth."""
     if output is not None:
         check_answer_name(output)
-    attacker = find_method(method, parse_settings(settings))
+    attacker = choose_attack(method, parse_settings(settings))
     instance = pipeline.load(file)
     with waiting(method) as report:
         if parts is not None:
@@ -67,6 +68,8 @@ def attack_instance(
         notice(f"the answer is in '{output}'" + (f", that of seed {seed}" if repeats > 1 else ""))
     if first.score is None:
         notice("the file has no truth: nothing is scored")
+    if len(first.answers) == 1 and (why := first.answers[0].diagnostics.get("nothing_claimed")):
+        notice(f"nothing is claimed: {why}")
     if any(answer.unlisted is None and "expected" in answer.diagnostics for answer in first.answers):
         notice("no embedding was read, only who shares patches with whom: the scores are no probabilities")
     result = {"method": method, "features": features, **first.to_dict(), **_spread(runs)}

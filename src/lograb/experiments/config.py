@@ -11,6 +11,7 @@ d = 1
 p = 0.6
 k = 32
 sigma = [0.0, 0.05, 0.1]
+defences = ["none", "gaussian:epsilon=2"]  # a list inside the list is applied together
 
 [[attacks]]                                # also [[models]] and [[links]]
 name = "afr"
@@ -21,6 +22,7 @@ grid = { alpha = [0.0, 0.5, 1.0] }         # settings multiplied out
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,13 +34,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lograb.attacks import find_attack
+from lograb.defences.catalog import as_defences, settle
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments.runs import RunResult, RunSpec, Task
 from lograb.graphs import is_dataset, load_graphs
 from lograb.learning.links.catalog import find_link_method
+from lograb.patches import choose
 from lograb.plugins import origin as plugin_of
 from lograb.spec import InstanceSpec, Origin, first_problem
+from lograb.tasks.isolation import FileAttack, choose_attack
 from lograb.tasks.link_prediction import check_choices as check_link
 from lograb.tasks.node_classification import check_choices as check_model
 
@@ -211,7 +215,7 @@ def make_plan(
         origin, problem = _origin(dataset)
         for column, told in _columns(config, row):
             for seed in numbers:
-                instance = InstanceSpec.of(**parameters | {"seed": seed})
+                instance = _instance(parameters, seed)
                 spec = (
                     None if origin is None else RunSpec(source=dataset, origin=origin, instance=instance, **told)
                 )
@@ -239,16 +243,24 @@ def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield " ".join(filter(None, (label, text))) or dataset, dataset, chosen
 
 
+def _instance(parameters: dict[str, Any], seed: int) -> InstanceSpec:
+    """Write the choices behind an instance in full, defences and what follows from them included."""
+    strategy = choose(parameters.get("strategy"), False)
+    defences = tuple(map(str, as_defences(parameters.get("defences", ()))))
+    return settle(InstanceSpec.of(**parameters | {"strategy": strategy, "defences": defences, "seed": seed}))
+
+
 def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """List the methods that run on a row: label, and what their runs' specs say of them, all settings included."""
     if config.statistics:
         yield "statistics", {"task": "statistics", "method": "statistics", "name": "statistics"}
     for attack in config.attacks:
         for label, given in _variants(attack, row):
-            kind = find_attack(attack.name)
-            made = kind(**given)
-            yield label, _told("reconstruction", attack, kind, made.label, made.model_dump(mode="json"),
-                               {"features": attack.features})  # fmt: skip
+            made = choose_attack(attack.name, given)
+            foreign = isinstance(made, FileAttack)
+            settings = given if foreign else made.model_dump(mode="json")
+            name = _named(attack.name, given) if foreign else made.label
+            yield label, _told("reconstruction", attack, made, name, settings, {"features": attack.features})
     for model in config.models:
         for label, given in _variants(model, row):
             found, training, special = check_model(model.name, model.split, given)
@@ -270,9 +282,16 @@ def _told(
     task: Task, choice: Method, found: Any, name: str, settings: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
     kind = {"reconstruction": "attacks", "classification": "models", "links": "links"}[task]
-    version = " ".join(filter(None, (found.version, plugin_of(kind, choice.name))))
+    version = " ".join(filter(None, (_version(found), plugin_of(kind, choice.name))))
     return {"task": task, "method": choice.name, "name": name, "version": version, "settings": settings,
             "options": options}  # fmt: skip
+
+
+def _version(found: Any) -> str:
+    """Name the version of a method; for an attack in a file, what is in the file."""
+    if isinstance(found, FileAttack):
+        return "" if found.file is None else hashlib.sha256(found.file.read_bytes()).hexdigest()[:12]
+    return str(found.version)
 
 
 def _named(name: str, given: dict[str, Any]) -> str:

@@ -15,13 +15,14 @@ import numpy as np
 import pymetis
 import scipy.sparse as sp
 
-from lograb.attacks import as_attack, label_of
+from lograb.attacks import label_of
 from lograb.errors import LograbError
 from lograb.experiments.work import alone, clear_peak, peak
 from lograb.experiments.workers import Job, open_client, run_jobs
 from lograb.pairs import edge_keys, unpair
 from lograb.progress import Progress, ignore
 from lograb.ragged import ranges
+from lograb.tasks.isolation import choose_attack
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 
@@ -46,7 +47,7 @@ class InParts:
     @property
     def __name__(self) -> str:
         """What tables call it."""
-        return f"{label_of(as_attack(self.attack))}, {self.parts} parts"
+        return f"{label_of(choose_attack(self.attack))}, {self.parts} parts"
 
     def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
         """Judge all parts and join the answers."""
@@ -54,7 +55,8 @@ class InParts:
             raise LograbError(f"{seen.n_patches} patches cannot be cut into {self.parts} parts: choose fewer")
         part = cut_patches(seen, self.parts, int(rng.integers(2**31 - 1)))
         streams = rng.spawn(self.parts)
-        jobs = [Job(("", i), _judge, (as_attack(self.attack), streams[i]), (str(i), show, (seen, part == i)), True)
+        attacker = choose_attack(self.attack)
+        jobs = [Job(("", i), _judge, (attacker, streams[i]), (str(i), show, (seen, part == i)), True)
                 for i in range(self.parts)]  # fmt: skip
         answers: dict[int, Reconstruction] = {}
         with open_client(self.workers, self.scheduler) as client:

@@ -26,7 +26,6 @@ import numpy as np
 
 from lograb import __version__
 from lograb.answer_file import PARTS
-from lograb.attacks import find_attack
 from lograb.errors import LograbError
 from lograb.experiments.runs import RunResult, RunSpec, Status
 from lograb.experiments.statistics import describe
@@ -36,6 +35,7 @@ from lograb.parallel import hold_threads, one_blas_thread
 from lograb.pipeline import generate, generate_each
 from lograb.tasks import attack
 from lograb.tasks.answer_arrays import build_answer
+from lograb.tasks.isolation import FileAttack, choose_attack
 from lograb.tasks.link_prediction import LinkRun, predict_links, summarise
 from lograb.tasks.node_classification import classify, score_scopes
 from lograb.tasks.reconstruction import graph_bounds, join_scores, score_graph, stream_of
@@ -124,7 +124,7 @@ def run_piece(graphs: Graphs | Piece, spec: RunSpec, timeout: float | None, old:
 
 
 def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
-    attacker = find_attack(spec.method)(**spec.settings)
+    attacker = choose_attack(spec.method, spec.settings)
     scored, diagnostics = [], []
     arrays: Arrays = {}
     seed, spent, scoring = spec.instance.seed or 0, 0.0, 0.0
@@ -132,7 +132,7 @@ def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
         place = number or 0
         if old is None:
             shown = spec.options["features"] and graph.manifest.n_features > 0
-            answer = attack(graph, attacker, seed=stream_of(seed, number), features=shown)
+            answer = _attack(graph, attacker, stream_of(seed, number), shown)
         else:
             answer = build_answer("the stored answer", old, place, graph.n_nodes, graph.node_names)
         start = time.perf_counter()
@@ -144,6 +144,17 @@ def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
     return Piece(
         graphs=scored, arrays=arrays, diagnostics=diagnostics, seconds={"method": spent, "scoring": scoring}
     )
+
+
+def _attack(graph: Instance, attacker: Any, stream: np.random.SeedSequence, features: bool) -> Reconstruction:
+    """Attack one graph; what goes wrong in a process of its own is a failure, whatever it says."""
+    try:
+        answer: Reconstruction = attack(graph, attacker, seed=stream, features=features)
+    except LograbError as error:
+        if isinstance(attacker, FileAttack):
+            raise RuntimeError(str(error)) from None
+        raise
+    return answer
 
 
 def _arrays(answer: Reconstruction, number: int) -> Arrays:

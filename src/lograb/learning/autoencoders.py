@@ -20,6 +20,7 @@ from torch import Tensor
 
 from lograb.learning.randomness import pick_device
 from lograb.learning.sparse import propagation_matrix, sparse_product, to_torch
+from lograb.parallel import threads_for
 from lograb.types import Floats, Matrix
 
 MAX_PAIRS = 1 << 18
@@ -62,19 +63,20 @@ def train_autoencoder(
     optimizer = torch.optim.Adam(model.weights, lr=learning_rate)
     pairs = _Pairs(adjacency, draw, device)
     losses = []
-    for _ in range(epochs):
-        optimizer.zero_grad()
-        mean, log_std = model.encode()
-        points, extra = mean, torch.zeros((), device=device)
-        if log_std is not None:
-            noise = torch.randn(mean.shape, generator=draw).to(device)
-            points, extra = mean + noise * log_std.exp(), divergence(mean, log_std) / n
-        loss = reconstruction_loss(points, *pairs.draw()) + extra
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        losses.append(float(loss.detach()))
-    with torch.no_grad():
-        points = model.encode()[0]
+    with threads_for(n):
+        for _ in range(epochs):
+            optimizer.zero_grad()
+            mean, log_std = model.encode()
+            points, extra = mean, torch.zeros((), device=device)
+            if log_std is not None:
+                noise = torch.randn(mean.shape, generator=draw).to(device)
+                points, extra = mean + noise * log_std.exp(), divergence(mean, log_std) / n
+            loss = reconstruction_loss(points, *pairs.draw()) + extra
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        with torch.no_grad():
+            points = model.encode()[0]
     return Embedding(points.cpu().numpy().astype(np.float64), losses, device.type)
 
 

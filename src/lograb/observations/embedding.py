@@ -72,7 +72,7 @@ def observe(
         done += len(which) * q * q
         progress("spectra", done, total)
     if spec.sigma:
-        _add_noise(vectors, spec.sigma, noise_rng, progress)
+        _add_noise(vectors, spec.sigma / np.sqrt(spec.releases), noise_rng, progress)
     return Observations(
         spec.protocol, patches.n_nodes, patches.nodes, patches.ptr, ranks, vectors,
         values=values.round(VALUE_DIGITS) if spec.eigenvalues else None,

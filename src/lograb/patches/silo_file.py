@@ -90,7 +90,9 @@ def _read_json(path: Path, text: str) -> Any:
 
     try:
         content = json.loads(text, object_pairs_hook=once)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except LograbError:
+        raise
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise LograbError(f"'{path}' is not valid JSON: {error}") from None
     if not isinstance(content, list | dict):
         raise LograbError(f"'{path}' must hold a list of node lists, one per patch, or an object "

@@ -13,7 +13,7 @@ from lograb.errors import LograbError
 from lograb.limits import max_bytes
 from lograb.types import Reconstruction
 
-INTS = {"edges", "nodes", "judged", "islands"}
+INTS = {"edges", "nodes", "judged", "islands", "cross"}
 
 
 def read_answer_arrays(path: Path) -> Arrays:

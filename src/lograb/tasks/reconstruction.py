@@ -9,7 +9,7 @@ can see the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,18 +17,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lograb.attacks import ATTACKS, Attack, as_attack, label_of
+from lograb.attacks import ATTACKS, Attack, label_of
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges
+from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges, list_f1
 from lograb.pairs import edge_keys, shared_pairs
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.score import PatchScores, Score
 from lograb.tasks.answers import read_answers
-from lograb.tasks.isolation import FileAttack
+from lograb.tasks.isolation import FileAttack, choose_attack, run_isolated
 from lograb.tasks.parcel import private_copy
-from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
+from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, estimate_components, island_cohesion
 from lograb.theory.recoverability import relative_error
 from lograb.types import Bools, Floats, Graph, Ints, Observations, Patches, Reconstruction
 
@@ -50,6 +50,7 @@ def attack(
     ----------
     subject : Instance or Observations
     attack : str, attack object, or function (observations, rng) -> Reconstruction
+        (``file.py:function`` as a name runs in a process of its own)
     seed : for attacks that draw: a number, or a `numpy.random.SeedSequence`. The graphs of an instance of several
         have a random stream each.
     features : whether the eavesdropper also has the features of the observed nodes
@@ -68,7 +69,7 @@ def attack(
     """
     if not isinstance(seed, np.random.SeedSequence) and (not isinstance(seed, int) or seed < 0):
         raise LograbError(f"a seed must be a whole number from 0 on, got {seed!r}")
-    chosen = as_attack(attack)
+    chosen = choose_attack(attack)
     if isinstance(subject, Instance):
         many = len(subject) > 1
         wanted = features or (isinstance(chosen, Attack) and "features" in chosen.uses)
@@ -79,13 +80,19 @@ def attack(
         raise _no_instance("attack", subject)
     if features and isinstance(chosen, Attack) and "features" not in chosen.uses + chosen.optional:
         raise LograbError(f"the attack '{chosen.name}' does not use features")
+    def stream(number: int) -> np.random.Generator:
+        given = seed if isinstance(seed, np.random.SeedSequence) else stream_of(seed, number if many else None)
+        return np.random.default_rng(given)
+
+    if isinstance(chosen, FileAttack):
+        answers = _run_apart(chosen, list(seen), stream)
+        return answers if many else answers[0]
     answers = []
     for number, observations in enumerate(seen):
         if many and progress is not None:
             progress("attacking graphs", number, len(subject) if isinstance(subject, Instance) else None)
-        stream = seed if isinstance(seed, np.random.SeedSequence) else stream_of(seed, number if many else None)
         inner = ignore if many or progress is None else progress
-        answers.append(_run(chosen, observations, np.random.default_rng(stream), inner))
+        answers.append(_run(chosen, observations, stream(number), inner))
     return answers if many else answers[0]
 
 
@@ -94,11 +101,21 @@ def stream_of(seed: int, number: int | None) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=() if number is None else (number,))
 
 
+def _run_apart(
+    attack: FileAttack, seen: list[Observations], stream: Callable[[int], np.random.Generator]
+) -> list[Reconstruction]:
+    """Run a foreign attack on all graphs, in one process of its own; the seconds are shared out evenly."""
+    start = time.perf_counter()
+    found = run_isolated(attack, seen, [stream(number) for number in range(len(seen))])
+    seconds = (time.perf_counter() - start) / len(seen)
+    return [replace(answer, method=attack.__name__, seconds=seconds) for answer in found]
+
+
 def _run(
     attack: Any, seen: Observations, rng: np.random.Generator, progress: Progress
 ) -> Reconstruction:
     """Run an attack on a copy of what is seen of one graph, and note who answered and how long it took."""
-    seen = seen if isinstance(attack, FileAttack) else private_copy(seen)  # which goes to another process
+    seen = private_copy(seen)
     start = time.perf_counter()
     found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
     seconds = time.perf_counter() - start
@@ -123,12 +140,16 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     """Score an answer against the truth, between its floor and its ceiling.
 
     F1 comes in two scopes: ``global`` counts all true edges, ``recovered`` those among the nodes that
-    the answer claims to have recovered. ``precision`` and ``recall`` are global, ``recovered_precision`` and
-    ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
-    over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. ``hits``
-    counts the claims that are right, ``found`` those of them that some patch contains. A metric
-    that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs,
-    calibration without probabilities) is None.
+    the answer claims to have recovered; ``list`` counts as the paper's appendix does, for comparison only (see
+    `lograb.metrics.list_f1`). ``island_cohesion`` is over the answer's islands, ``component_cohesion`` over the
+    connected components of the claimed edges, as printed. ``cross`` judges the edges between islands that an
+    answer gives beside its claims, and both together. ``precision`` and ``recall`` are global,
+    ``recovered_precision`` and ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island
+    Cohesion and bounds the recall over true edges between nodes of islands: ``recovered_recall``, where the
+    recovered nodes are those. ``hits`` counts the claims that are right, ``found`` those of them that some patch
+    contains; with pseudonyms, ``named_f1`` is about the claims with the names put back. A metric that the answer
+    does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs, calibration
+    without probabilities) is None.
 
     Parameters
     ----------
@@ -201,7 +222,8 @@ def score_graph(instance: Instance, answer: Reconstruction) -> GraphScore:
     seen = np.isin(edge_keys(truth[instance.co_observed], instance.n_nodes),
                    edge_keys(answer.edges, instance.n_nodes))  # fmt: skip
     return {
-        "f1": {"global": everywhere.f1, "recovered": recovered.f1},
+        "f1": {"global": everywhere.f1, "recovered": recovered.f1,
+               "list": list_f1(truth, answer.edges, answer.scores, instance.n_nodes)},
         "f1_interval": everywhere.f1_interval(),
         "precision": everywhere.precision,
         "recall": everywhere.recall,
@@ -215,8 +237,20 @@ def score_graph(instance: Instance, answer: Reconstruction) -> GraphScore:
         "co_observed": judged.n_true,
         "frobenius_error": error if np.isfinite(error) else None,
         **_cohesion(truth, answer),
+        "cross": None if answer.cross is None else _cross(truth, answer.edges, answer.cross, instance.n_nodes),
         **_ranking(judged),
+        **_named(instance, truth, answer),
     }, judged, _patch_scores(instance, answer)  # fmt: skip
+
+
+def _named(instance: Instance, truth: Ints, answer: Reconstruction) -> dict[str, Any]:
+    """With pseudonyms: F1 of the claims with the names put back, over true edges that some patch contains."""
+    key = instance.key
+    if key is None:
+        return {}
+    real, claimed = (np.unique(np.sort(key[edges], axis=1), axis=0) for edges in (truth, answer.edges))
+    n = int(key.max()) + 1
+    return {"named_f1": count_edges(real, claimed[claimed[:, 0] < claimed[:, 1]], n).f1}
 
 
 def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
@@ -225,7 +259,15 @@ def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
         cohesion = island_cohesion(truth, answer.edges, answer.islands)
         boundary = boundary_ratio(truth, answer.islands)
     interval = None if cohesion is None or boundary is None else cohesion_recall_interval(cohesion, boundary)
-    return {"island_cohesion": cohesion, "recall_interval": interval}
+    components = island_cohesion(truth, answer.edges, estimate_components(answer.edges, answer.n_nodes))
+    return {"island_cohesion": cohesion, "recall_interval": interval, "component_cohesion": components}
+
+
+def _cross(truth: Ints, edges: Ints, cross: Ints, n_nodes: int) -> dict[str, Any]:
+    """Count the edges between islands by themselves, and together with the claimed ones (global)."""
+    alone = count_edges(truth, cross, n_nodes)
+    both = count_edges(truth, np.concatenate([edges, cross]), n_nodes)
+    return {"precision": alone.precision, "recall": alone.recall, "f1_together": both.f1}
 
 
 def _judged(instance: Instance, answer: Reconstruction) -> Judged:
@@ -340,9 +382,9 @@ def _as_list(answer: Any) -> Sequence[Reconstruction]:
 
 def _mean(scores: list[Any]) -> Any:
     """Average nested scores position by position; None where nothing is defined."""
-    if isinstance(scores[0], dict):
-        return {key: _mean([s[key] for s in scores]) for key in scores[0]}
     present = [s for s in scores if s is not None]
     if not present:
         return None
+    if isinstance(present[0], dict):
+        return {key: _mean([s[key] for s in present]) for key in present[0]}
     return np.mean(present, axis=0).tolist()

@@ -9,6 +9,8 @@ claimed edge crosses them and the lower end of the interval is the recall: an id
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from lograb.errors import LograbError
 from lograb.pairs import edge_keys
@@ -46,6 +48,12 @@ def cohesion_recall_interval(cohesion: float, boundary: float) -> tuple[float, f
         raise LograbError(f"cohesion and boundary share must lie in [0, 1], got {cohesion} and {boundary}")
     low = (1 - boundary) * cohesion
     return low, boundary + low
+
+
+def estimate_components(edges: Ints, n_nodes: int) -> Ints:
+    """Number the connected components of an estimate, shape (n_nodes,): the islands of the printed definition."""
+    graph = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_nodes, n_nodes))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
 def inside(edges: Ints, islands: Ints) -> Bools:

@@ -26,13 +26,13 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lograb.attacks.alignment.lanczos import leading_eigenvectors
 from lograb.attacks.alignment.overlaps import Overlaps, locate_overlaps
 from lograb.attacks.alignment.partners import choose_pairs, number_components
 from lograb.attacks.alignment.relative_maps import OVERLAP_RANK, CompletionName, relative_maps
-from lograb.attacks.baselines.nearest import MetricName
+from lograb.attacks.baselines.nearest import NeighbourRule
 from lograb.parallel import ordered_map
 from lograb.ragged import pointer
 from lograb.types import Floats, Ints, Matrix, Observations
@@ -46,10 +46,8 @@ FRAME_RANK = 1e-6
 RESIDUAL_FLOOR = 0.01
 
 
-class SynchronisationSettings(BaseModel):
+class SynchronisationSettings(NeighbourRule):
     """Choices of every attack that synchronises patches and joins nearest neighbours."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     min_overlap: int = Field(default=2, ge=1)  # shared nodes that a pair of patches needs to be aligned
     max_partners: int | None = Field(default=20, ge=1)  # largest overlaps kept beside a spanning forest; None: all
@@ -62,8 +60,6 @@ class SynchronisationSettings(BaseModel):
     """How a block of eigenvectors becomes a rotation: the paper's QR, or the nearest rotation (polar)."""
     tolerance: float = Field(default=1e-8, gt=0, lt=1)  # relative accuracy of the Lanczos iteration
     dense_below: int = Field(default=600, ge=0)  # components of so few coordinates are solved by a dense method
-    neighbours: int = Field(default=10, ge=1)  # claims per node in the nearest-neighbour graph
-    metric: MetricName = "cosine"  # how nodes are compared: by cosine, or by distance
 
 
 @dataclass(frozen=True, eq=False)

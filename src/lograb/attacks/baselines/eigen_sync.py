@@ -43,10 +43,6 @@ class EigenSync(SynchronisationSettings, Attack):
     """Leading eigenvectors to leave out; the first one only says how many neighbours a node has."""
     dim: int | None = Field(default=None, ge=1)
     """Eigenvectors to use after those skipped; None for all."""
-    companions: bool = False
-    """Choose neighbours among the nodes that share a patch, instead of all."""
-    mutual: bool = False
-    """Claim a pair if both nodes choose each other; otherwise one choice is enough."""
 
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
@@ -56,8 +52,7 @@ class EigenSync(SynchronisationSettings, Attack):
         Unchanged under the signs of the eigenvectors of each patch, but for ties (equal eigenvalues of the block
         matrix).
         """
-        return join_neighbours(seen, *align(seen, rng, self), self.neighbours, self.metric, self.companions,
-                               self.mutual)  # fmt: skip
+        return join_neighbours(seen, *align(seen, rng, self), self)
 
 
 def align(

@@ -51,7 +51,7 @@ class Local2Global(SynchronisationSettings, Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim the nearest neighbours in the centroid embedding."""
-        return join_neighbours(seen, *align(seen, rng, self), self.neighbours, self.metric)
+        return join_neighbours(seen, *align(seen, rng, self), self)
 
 
 def align(

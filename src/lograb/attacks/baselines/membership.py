@@ -15,12 +15,15 @@ Which rule applies is decided by what is public. The protocol says how patches w
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.alignment.overlaps import membership_matrix
 from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.centres import possible_centres
+from lograb.attacks.known_defences import unsanitise
 from lograb.pairs import unpair
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners, ranges
@@ -45,7 +48,10 @@ class Membership(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim what patch membership alone reveals."""
-        return membership(seen, rng)
+        answer = membership(seen, rng)
+        # Only claims about centres are about the graph; with flips in it they are probabilities.
+        sure = answer.diagnostics["rule"] not in ("co-occurrence", "none") and seen.protocol.defences
+        return replace(unsanitise(seen, replace(answer, unlisted=0.0)), unlisted=None) if sure else answer
 
 
 def membership(seen: Observations, rng: np.random.Generator) -> Reconstruction:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field
 
 from lograb.pairs import unpair
 from lograb.parallel import ordered_map
@@ -24,15 +25,21 @@ MetricName = Literal["cosine", "euclidean"]
 TIE = 1e-9
 
 
+class NeighbourRule(BaseModel):
+    """Which pairs are claimed of points that have been brought into one frame: nearest neighbours."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    top_k: int = Field(default=10, ge=1)
+    """Neighbours that each node claims; one side is enough."""
+    candidates: Literal["all", "shared"] = "all"
+    """Choose them among all nodes, or among those that share a patch."""
+    metric: MetricName = "cosine"
+    """How nodes are compared: by cosine, or by distance."""
+
+
 def join_neighbours(
-    seen: Observations,
-    rows: Floats,
-    component: Ints,
-    diagnostics: dict[str, Any],
-    neighbours: int,
-    metric: MetricName,
-    companions: bool = False,
-    mutual: bool = False,
+    seen: Observations, rows: Floats, component: Ints, diagnostics: dict[str, Any], rule: NeighbourRule
 ) -> Reconstruction:
     """Average the aligned coordinates of each node and claim its nearest neighbours.
 
@@ -45,12 +52,9 @@ def join_neighbours(
     rows : (n_entries, dim), the coordinates of each entry of ``Observations.nodes`` in the frame of its component
     component : (n_patches,), the component of the patch graph that each patch belongs to
     diagnostics : passed on
-    neighbours : claims per node
-    metric : the score of a pair is its cosine, or its distance with a minus sign
-    companions : choose among the nodes that share a patch, instead of all nodes of the component
-    mutual : a pair is an edge if both sides claim it; otherwise one side is enough
+    rule : the score of a pair is its cosine, or its distance with a minus sign
     """
-    n = max(seen.n_nodes, 1)
+    n, neighbours, metric = max(seen.n_nodes, 1), rule.top_k, rule.metric
     owner = owners(seen.ptr)
     copies, entry_copy, counts = np.unique(component[owner] * n + seen.nodes, return_inverse=True,
                                            return_counts=True)  # fmt: skip
@@ -58,7 +62,7 @@ def join_neighbours(
     averaging = sp.csr_array((1 / counts[entry_copy], (entry_copy, np.arange(len(owner)))), shape=shape)
     points, usable = _prepare(averaging @ rows, metric)
     copies, points = copies[usable], points[usable]
-    if companions:
+    if rule.candidates == "shared":
         place = np.full(len(counts), -1)
         place[usable] = np.arange(len(usable))
         source, target, scores, lost = _nearest_companions(points, place[entry_copy], owner, neighbours, metric)
@@ -67,13 +71,12 @@ def join_neighbours(
         sizes = np.unique(copies // n, return_counts=True)[1]
         lost = int((sizes * np.minimum(sizes - 1, neighbours)).sum()) - len(source)
     node = copies % n
-    keys, scores, _ = _largest_by_key(node[source] * n + node[target], scores)
+    keys, scores = _largest_by_key(node[source] * n + node[target], scores)
     kept = _ahead_of_the_rest(keys // n, scores, neighbours)
     lost += _places(keys // n, neighbours) - len(kept)
     pairs = np.sort(unpair(keys[kept], n), axis=1)
-    keys, scores, sides = _largest_by_key(pairs[:, 0] * n + pairs[:, 1], scores[kept])
-    agreed = sides > int(mutual)
-    edges, scores = unpair(keys[agreed], n), scores[agreed]
+    keys, scores = _largest_by_key(pairs[:, 0] * n + pairs[:, 1], scores[kept])
+    edges = unpair(keys, n)
     islands = np.full(seen.n_nodes, seen.n_patches)
     np.minimum.at(islands, seen.nodes, component[owner])
     islands[islands == seen.n_patches] = -1
@@ -90,12 +93,12 @@ def _prepare(points: Floats, metric: MetricName) -> tuple[Floats, Ints]:
     return points / np.where(norms > 0, norms, 1)[:, None], usable
 
 
-def _largest_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats, Ints]:
-    """Keep each key once, with its largest score and its number of occurrences; keys increase."""
-    unique, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
+def _largest_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    """Keep each key once, with its largest score; keys increase."""
+    unique, index = np.unique(keys, return_inverse=True)
     largest = np.full(len(unique), -np.inf)
     np.maximum.at(largest, index, scores)
-    return unique, largest, counts
+    return unique, largest
 
 
 def _places(owner: Ints, neighbours: int) -> int:

@@ -51,7 +51,6 @@ class Gae(Attack):
     epochs, learning_rate : of Adam.
     top_k : neighbours selected per node; a pair selected from either side is claimed.
     candidates : * ``all`` nodes may be selected, or only those that share a patch (``shared``).
-    output : * ``fill`` always selects top_k; ``cap`` only those with a decoder probability above one half.
     max_size : * larger patches contribute no pairs of co-occurring nodes; None for no limit.
     """
 
@@ -70,7 +69,6 @@ class Gae(Attack):
     learning_rate: float = Field(default=0.01, gt=0)
     top_k: int = Field(default=15, ge=1)
     candidates: Literal["all", "shared"] = "all"
-    output: Literal["fill", "cap"] = "fill"
     max_size: int | None = Field(default=2000, ge=2)
 
     def reconstruct(
@@ -197,14 +195,10 @@ def _select(seen: Observations, points: Floats, settings: Gae) -> tuple[Ints, Fl
         pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
         scores = _inner_products(points, pairs)
         kept = among_best(pairs, scores, settings.top_k, seen.n_nodes)
-    else:
-        # With points of any length the "cosine" of `nearest` is the inner product.
-        group = np.zeros(seen.n_nodes, dtype=np.int64)
-        source, target, values = nearest(points, group, settings.top_k, "cosine")
-        keys = np.minimum(source, target) * seen.n_nodes + np.maximum(source, target)
-        keys, index = np.unique(keys, return_index=True)
-        pairs, scores = unpair(keys, max(seen.n_nodes, 1)), values[index]
-        kept = np.ones(len(pairs), dtype=bool)
-    if settings.output == "cap":
-        kept &= scores > 0
-    return pairs[kept], scores[kept]
+        return pairs[kept], scores[kept]
+    # With points of any length the "cosine" of `nearest` is the inner product.
+    group = np.zeros(seen.n_nodes, dtype=np.int64)
+    source, target, values = nearest(points, group, settings.top_k, "cosine")
+    keys = np.minimum(source, target) * seen.n_nodes + np.maximum(source, target)
+    keys, index = np.unique(keys, return_index=True)
+    return unpair(keys, max(seen.n_nodes, 1)), values[index]

@@ -37,7 +37,7 @@ from pydantic import Field, model_validator
 from lograb.attacks.alignment.overlaps import locate_overlaps, padded_coordinates
 from lograb.attacks.alignment.partners import choose_pairs, number_components
 from lograb.attacks.attack import Attack
-from lograb.attacks.baselines.nearest import MetricName, join_neighbours
+from lograb.attacks.baselines.nearest import MetricName, NeighbourRule, join_neighbours
 from lograb.parallel import ordered_map
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners
@@ -46,7 +46,7 @@ from lograb.types import Floats, Ints, Observations, Reconstruction
 MAX_REFLECTED = 5
 
 
-class PointNetLK(Attack):
+class PointNetLK(NeighbourRule, Attack):
     """Registration of patches as rigid point clouds; iterations and step follow the original."""
 
     name = "pointnetlk"
@@ -74,8 +74,6 @@ class PointNetLK(Attack):
     """What is registered: whole patches, or the shared nodes only (still as sets)."""
     min_overlap: int = Field(default=2, ge=1)
     """Shared nodes that a pair of patches needs to be registered."""
-    neighbours: int = Field(default=10, ge=1)
-    """Claims per node in the nearest-neighbour graph."""
     metric: MetricName = "euclidean"
     """How nodes are compared; cosines are not invariant under shifts."""
 
@@ -90,7 +88,7 @@ class PointNetLK(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim the nearest neighbours after registering patch after patch."""
-        return join_neighbours(seen, *align(seen, rng, self), self.neighbours, self.metric)
+        return join_neighbours(seen, *align(seen, rng, self), self)
 
 
 def align(

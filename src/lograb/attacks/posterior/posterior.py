@@ -9,8 +9,9 @@ import numpy as np
 
 from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.membership import membership
+from lograb.attacks.cut import best_expected_f1
+from lograb.attacks.known_defences import EXACT, read_values, unsanitise, value_noise
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable
-from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.families import FAINT, check_together, patches_to_ask
 from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
@@ -47,7 +48,9 @@ class Posterior(PosteriorSettings, Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Give every pair that shares a patch a probability."""
-        return posterior(seen, rng, self, progress)
+        exact = value_noise(seen) <= EXACT  # else eigenvalues are no checksum
+        settings = self if exact else self.model_copy(update={"checks": 0})
+        return unsanitise(seen, posterior(read_values(seen), rng, settings, progress))
 
 
 def posterior(
@@ -60,7 +63,7 @@ def posterior(
         return _by_membership(seen, rng, use_members)
     variance = patch_noise(seen)
     whole, empty = seen, None
-    if "eigenvalues" in settings.channels:
+    if "eigenvalues" in settings.channels and value_noise(seen) <= EXACT:
         empty = edgeless(seen)
         seen, variance = drop_isolated(seen, variance)
     which, patches = readable(seen, variance, settings.max_entries)

@@ -29,6 +29,7 @@ from lograb.learning.nodes.splits import Split
 from lograb.learning.patchset import PatchSet, Singles
 from lograb.learning.randomness import pick_device, seeded
 from lograb.metrics.classification import choose_labels, f1_scores
+from lograb.parallel import threads_for
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.types import Bools, Ints
@@ -71,7 +72,7 @@ def train(
         patches.require_features(model.name)
     batches = Batches(patches, pick_device())
     start = time.perf_counter()
-    with seeded(rng):
+    with threads_for(training.batch_size * patches.n_rows / max(patches.n_patches, 1)), seeded(rng):
         n_inputs = patches.n_features if model.trivial else patches.n_inputs
         network = model.build(n_inputs, patches.n_classes, settings).to(batches.device)
         optimizer = torch.optim.Adam(
@@ -144,7 +145,7 @@ def _run(
     was_training = network.training
     network.eval()
     table = np.zeros((batches.patches.n_rows, 0), np.float32)
-    with torch.no_grad():
+    with threads_for(len(table)), torch.no_grad():
         for batch in batches.in_size_order(which):
             values = apply(batch).cpu().numpy()
             if not table.shape[1]:
