@@ -17,7 +17,9 @@ def test_a_part_sees_all_members_but_its_own_embeddings(instance):
     part = cut_patches(seen, 3, 0)
     assert set(part.tolist()) == {0, 1, 2}
     for number in range(3):
-        shown = show(seen, part == number)
+        shown, mine = (show(seen, part == number, members) for members in (True, False))
+        assert mine.n_patches == (part == number).sum()
+        assert np.array_equal(mine.vectors, shown.vectors)
         assert np.array_equal(shown.nodes, seen.nodes)
         for i in range(0, seen.n_patches, 50):
             own = part[i] == number

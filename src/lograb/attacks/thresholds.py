@@ -57,7 +57,7 @@ def noise_level(kernel: Floats, values: Floats) -> Floats:
     off = kernel[:, *np.triu_indices(q, k=1)]
     below = np.minimum(off, 0.0)
     noise = np.sqrt((below**2).sum(axis=1) / np.maximum(np.count_nonzero(below, axis=1), 1))
-    high = np.sort(off, axis=1)[np.arange(b), -np.clip(q - zeros, 1, off.shape[1])]
+    high = np.sort(off, axis=1)[np.arange(b), -np.maximum(q - zeros, 1)]
     level = np.maximum(high / 2, -ndtri(2 * FALSE / (q - 1)) * noise)
     level = np.maximum(np.where(high > 0, np.minimum(level, high), level), ZERO)
     return np.where(zeros < values.shape[1], level, np.inf)

@@ -1,7 +1,7 @@
 """One large graph on many workers: its patches are cut into parts, each judged apart, and the answers joined.
 
-Every part sees who sits in which patch of the whole graph, but the embeddings of its own patches only; those are
-what takes memory. The cut keeps patches with common members together, so that few pairs are judged in two parts.
+A part sees its own patches. An attack that uses centres, and so reads members apart from embeddings, also sees who
+sits in which patch of the whole graph; embeddings are what takes memory. The cut keeps patches with common members together, so that few pairs are judged in two parts.
 Such a pair goes by the part where more patches contain it.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from lograb.experiments.work import alone, clear_peak, peak
 from lograb.experiments.workers import Job, open_client, run_jobs
 from lograb.pairs import edge_keys, unpair
 from lograb.progress import Progress, ignore
-from lograb.ragged import ranges
+from lograb.ragged import pointer, ranges
 from lograb.tasks.isolation import choose_attack
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
@@ -56,7 +57,8 @@ class InParts:
         part = cut_patches(seen, self.parts, int(rng.integers(2**31 - 1)))
         streams = rng.spawn(self.parts)
         attacker = choose_attack(self.attack)
-        jobs = [Job(("", i), _judge, (attacker, streams[i]), (str(i), show, (seen, part == i)), True)
+        every = "centres" in getattr(attacker, "uses", ())
+        jobs = [Job(("", i), _judge, (attacker, streams[i]), (str(i), show, (seen, part == i, every)), True)
                 for i in range(self.parts)]  # fmt: skip
         answers: dict[int, Reconstruction] = {}
         with open_client(self.workers, self.scheduler) as client:
@@ -93,18 +95,23 @@ def cut_patches(seen: Observations, parts: int, seed: int) -> Ints:
     return np.asarray(part[:m], dtype=np.int64)
 
 
-def show(seen: Observations, own: Bools) -> Observations:
-    """Show all members, but the embeddings and eigenvalues of some patches only."""
-    ranks = np.where(own, seen.ranks, 0)
+def show(seen: Observations, own: Bools, members: bool) -> Observations:
+    """Show some patches; of the others nothing, or the members alone, as patches of rank 0."""
+    shown = np.ones(seen.n_patches, dtype=bool) if members else own
+    ranks = np.where(own, seen.ranks, 0)[shown]
 
     def kept(flat: Floats | None, start: Ints, lengths: Ints) -> Floats | None:
         return None if flat is None else flat[ranges(start[:-1][own], lengths[own])]
 
     vectors = kept(seen.vectors, seen.vector_ptr, seen.ranks * seen.sizes)
     assert vectors is not None
-    following = None if seen.next_values is None else np.where(own, seen.next_values, np.nan)
-    return replace(seen, ranks=ranks, vectors=vectors, values=kept(seen.values, seen.value_ptr, seen.ranks),
-                   next_values=following)  # fmt: skip
+    following = None if seen.next_values is None else np.where(own, seen.next_values, np.nan)[shown]
+    sizes = seen.sizes[shown]
+    names = seen.patch_names
+    return replace(seen, nodes=seen.nodes[ranges(seen.ptr[:-1][shown], sizes)], ptr=pointer(sizes), ranks=ranks,
+                   vectors=vectors, values=kept(seen.values, seen.value_ptr, seen.ranks), next_values=following,
+                   centres=None if seen.centres is None else seen.centres[shown],
+                   patch_names=None if names is None else tuple(compress(names, shown)))  # fmt: skip
 
 
 def _judge(seen: Observations, attack: Any, rng: np.random.Generator) -> Reconstruction:
