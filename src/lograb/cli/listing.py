@@ -47,9 +47,9 @@ def _attacks() -> Rows:
     fields = ("optional", "trivial", "extra", "scenario", "cost")
     ours = [{"name": attack.name, "channels": attack.uses, **_take(attack, *fields), "settings": _defaults(attack)}
             for attack in ATTACKS.values()]  # fmt: skip
-    others = [{"name": name, "channels": (), "optional": (), "trivial": False, "extra": None, "cost": "",
-               "scenario": f"of {origin('attacks', name)}, in a process of its own", "settings": {}}
-              for name in plugins("attacks") if name not in ATTACKS]  # fmt: skip
+    others: Rows = [{"name": name, "channels": (), "optional": (), "trivial": False, "extra": None, "cost": "",
+                     "scenario": f"of {origin('attacks', name)}, in a process of its own", "settings": {}}
+                    for name in plugins("attacks") if name not in ATTACKS]  # fmt: skip
     return ours + others
 
 

@@ -1,8 +1,8 @@
 """One large graph on many workers: its patches are cut into parts, each judged apart, and the answers joined.
 
 A part sees its own patches. An attack that uses centres, and so reads members apart from embeddings, also sees who
-sits in which patch of the whole graph; embeddings are what takes memory. The cut keeps patches with common members together, so that few pairs are judged in two parts.
-Such a pair goes by the part where more patches contain it.
+sits in which patch of the whole graph; embeddings are what takes memory. The cut keeps patches with common members
+together, so that few pairs are judged in two parts. Such a pair goes by the part where more patches contain it.
 """
 
 from __future__ import annotations
