@@ -42,7 +42,7 @@ MAY = {
     "fragment": GROUND | {"patches", "observations", "archive", "defences"},
     "packed": GROUND | {"patches", "archive"},
     "instance": GROUND | {"archive", "packed"},
-    "consistency": GROUND | {"patches", "archive", "instance"},
+    "consistency": GROUND | {"patches", "defences", "archive", "instance"},
     "theory": GROUND,
     "attacks": GROUND | {"theory", "defences"},
     "metrics": GROUND | {"theory"},

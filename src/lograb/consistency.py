@@ -11,7 +11,8 @@ import numpy as np
 
 from lograb.archive import schema
 from lograb.archive.manifest import MANIFEST
-from lograb.errors import ArchiveError
+from lograb.defences import Withhold, as_defences
+from lograb.errors import ArchiveError, LograbError
 from lograb.instance import Instance
 from lograb.patches import induced_edges, n_observed
 from lograb.types import Observations, Patches
@@ -40,14 +41,21 @@ def _check_manifest(instance: Instance) -> None:
     if instance.origin.kind == "packed":  # what its owner observed may be anything else
         said["ranks"] = (spec.k, seen.ranks.max())
     else:
+        try:
+            defences = as_defences(spec.defences)
+        except LograbError as error:
+            raise ArchiveError(MANIFEST, str(error)) from None
+        withheld = any("centres" in one.what for one in defences if isinstance(one, Withhold))
+        renamed = any(one.renames for one in defences)  # then nobody but the key knows how many nodes there are
         cut, shown = spec.strategy, n_observed(seen.n_nodes, spec.p)
         counts = {"d-hop": shown, "global": 1, "random": spec.seed_nodes or max(1, round(shown / 2))}
         said |= {
             "next_values": (spec.eigenvalues, seen.next_values is not None),
             "sigma": (spec.sigma is not None, True),
-            "centres": (cut in ("d-hop", "random"), seen.centres is not None),
+            "centres": (cut in ("d-hop", "random") and not withheld, seen.centres is not None),
             "cores": (cut == "cluster" and instance.has_truth, schema.CORE in instance.tables),
-            "patches": (counts.get(cut, seen.n_patches), seen.n_patches),
+            "patches": (seen.n_patches if renamed else counts.get(cut, seen.n_patches), seen.n_patches),
+            "a key": (renamed and instance.has_truth, schema.KEY in instance.tables),
         }
     for what, (told, found) in said.items():
         if told != found:
