@@ -37,6 +37,8 @@ class Batch:
         Whether `mu` was observed.
     paired : bool
         Whether the columns are eigenvectors; False for an arbitrary basis of the subspace.
+    guessed : bool
+        Whether all `mu` are one guess that stands for what is not known.
     """
 
     which: Ints
@@ -47,6 +49,7 @@ class Batch:
     entries: slice
     valued: bool
     paired: bool
+    guessed: bool = False
 
     @property
     def size(self) -> int:

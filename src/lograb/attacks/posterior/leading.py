@@ -61,10 +61,23 @@ class Leading:
             return np.full(self.entries.shape, float(self.entries.shape[1]))
         return np.asarray(self.together.sum(axis=2))
 
+    def over_component(self, values: Floats) -> Floats:
+        """Sum values (b, q) over the component of each member."""
+        if self.together is None:
+            return np.repeat(values.sum(axis=1, keepdims=True), values.shape[1], axis=1)
+        return np.asarray(np.einsum("bij,bj->bi", self.together, values))
+
     @property
     def isolated(self) -> Bools:
         """Members without an edge in the patch, shape (b, q): d / vol is 1 there, and at most 1/2 elsewhere."""
         return np.asarray(self.entries**2 > 0.75) & (self.together is not None)
+
+
+def zero_columns(batch: Batch) -> Bools:
+    """Columns with eigenvalue 0, shape (b, r)."""
+    zero = batch.mu > 1.0 - ZERO
+    zero[:, 0] = True
+    return np.asarray(zero)
 
 
 def leading(batch: Batch, hub: Ints | None = None) -> Leading:
@@ -76,8 +89,7 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
     scale = attenuation(batch)[:, None]
     first = batch.frame[:, :, 0]
     inside = (batch.frame**2).sum(axis=2)
-    zero = batch.mu > 1.0 - ZERO
-    zero[:, 0] = True
+    zero = zero_columns(batch)
     alike = (batch.frame**2 * zero[:, None, :]).sum(axis=2)  # in which any basis would do
     variance = batch.variance[:, None] * (1.0 - inside + 0.5 * np.maximum(inside - alike, 0.0))
     sign = np.where(first.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
