@@ -13,8 +13,10 @@ from lograb.types import Floats, Ints, Observations
 
 # One (b, q, q) array of a batch; about thirty of them are alive at a time.
 BATCH_BYTES = 1 << 22
-# A patch is read only if its embedding could tell two graphs apart by this many nats per node.
-MIN_NATS = 0.05
+LOUD = 3.0
+"""σ² q at which evidence counts half."""
+DROWNED = 1e-3
+"""Strength below which the embedding of a patch is not read: its members and eigenvalues are."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,17 @@ class Batch:
         return self.rank < self.size
 
     @property
+    def strength(self) -> Floats:
+        """How far what the embedding says is believed, 0 to 1, shape (b,).
+
+        Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge a
+        complete frame is any orthonormal basis, and says nothing.
+        """
+        if not self.paired and not self.truncated:
+            return np.zeros(len(self.which))
+        return np.asarray(1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2))
+
+    @property
     def readable(self) -> bool:
         """Whether eigenvalues and their columns are both known."""
         return self.valued and self.paired
@@ -113,22 +126,15 @@ def patch_noise(seen: Observations) -> Floats:
 
 
 def readable(seen: Observations, variance: Floats, max_entries: int) -> tuple[Ints, dict[str, int]]:
-    """Choose the patches worth reading, and count why the others are not.
-
-    Whatever two graphs a patch may hold, their frames differ by at most ‖U - U'‖² <= 4r, so that no test tells
-    them apart by more than 2r / σ² nats: patches below `MIN_NATS` per node are noise. Under the strict gauge a
-    complete frame is any orthonormal basis and says nothing either.
-    """
-    sizes, ranks = seen.sizes, seen.ranks
-    large_enough = (sizes >= 2) & (ranks >= 1)
-    blank = large_enough & seen.complete & (seen.protocol.gauge == "rotation")
-    drowned = large_enough & ~blank & (2.0 * ranks < MIN_NATS * sizes * variance)
-    chosen = np.flatnonzero(large_enough & ~blank & ~drowned)
+    """Choose the patches that fit into the budget, smallest first, and count those whose embedding says nothing."""
+    sizes = seen.sizes
+    chosen = np.flatnonzero((sizes >= 2) & (seen.ranks >= 1))
     chosen = chosen[np.argsort(sizes[chosen], kind="stable")]
-    entries = np.cumsum(sizes[chosen] * (sizes[chosen] - 1) // 2)
-    kept = chosen[entries <= max_entries]
-    return kept, {"read": len(kept), "drowned_in_noise": int(drowned.sum()), "blank_by_gauge": int(blank.sum()),
-                  "over_budget": len(chosen) - len(kept)}  # fmt: skip
+    kept = chosen[np.cumsum(sizes[chosen] * (sizes[chosen] - 1) // 2) <= max_entries]
+    blank = seen.complete[kept] & (seen.protocol.gauge == "rotation")
+    drowned = ~blank & ((variance * sizes)[kept] > LOUD / np.sqrt(DROWNED))
+    return kept, {"read": int((~blank & ~drowned).sum()), "drowned_in_noise": int(drowned.sum()),
+                  "blank_by_gauge": int(blank.sum()), "over_budget": len(chosen) - len(kept)}  # fmt: skip
 
 
 def stack(seen: Observations, which: Ints, variance: Floats, use_values: bool) -> list[Batch]:

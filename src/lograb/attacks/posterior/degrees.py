@@ -7,7 +7,7 @@ neighbours and the values of likely edges join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def degrees_left(first: Leading, degrees: Degrees, counted: Floats, can: Floats)
 def count_degrees(means: Floats, first: Leading, start: Degrees, usual: Usual, scale: Scale | None) -> Degrees:
     """Infer degrees anew from the current probabilities (b, q, q) of the pairs inside each patch.
 
-    The count of a row is trusted to 30 %, that of all edges to 20 %; the volume found at the start to 15 %.
+    The count of a row is trusted to 30 %, that of all edges to 20 %; the volume found at the start to 5 %.
     Without that anchor missed edges would lower degrees, lower degrees raise the value that an edge must have,
     and so miss more. For the same reason a count below what was expected is trusted no more than one that meets
     it, unless the expectation was a guess.
@@ -158,6 +158,7 @@ def count_degrees(means: Floats, first: Leading, start: Degrees, usual: Usual, s
     doubt = doubtful.sum(axis=2) + 0.05 + (0.3 * expected) ** 2
     total, unsure = first.over_component(counted), first.over_component(doubtful.sum(axis=2))
     one = 1.0 / (2 * unsure + (0.2 * total) ** 2 + 1e-9)
-    other = 1.0 / (0.15 * np.maximum(start.volume, 1.0)) ** 2
+    other = 1.0 / (0.05 * np.maximum(start.volume, 1.0)) ** 2
     volume = (total * one + start.volume * other) / (one + other)
-    return infer_degrees(first, volume, usual.spread, counted, doubt, scale)
+    found = infer_degrees(first, volume, usual.spread, counted, doubt, scale)
+    return replace(found, mean=np.maximum(found.mean * volume / first.over_component(found.mean), 1.0))

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, log_ndtr, logit
+import numpy.typing as npt
+from scipy.special import expit, logit
 
-from lograb.attacks.posterior.batches import Batch
-from lograb.attacks.posterior.box import box_inversion
-from lograb.attacks.posterior.degrees import LEAST_LEFT, Degrees, Scale, count_degrees, degrees_left, read_scale
+from lograb.attacks.posterior.batches import DROWNED, Batch
+from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
+from lograb.attacks.posterior.degrees import (
+    LEAST_LEFT,
+    Degrees,
+    Scale,
+    count_degrees,
+    degrees_left,
+    infer_degrees,
+    read_scale,
+)
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess, refit
-from lograb.attacks.posterior.leading import ZERO, Leading
-from lograb.attacks.posterior.volumes import Usual
+from lograb.attacks.posterior.leading import ZERO, Leading, leading
+from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
-from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints
+
+Verdicts = npt.NDArray[np.int8]
 
 MAX_LOG_ODDS = 60.0
 MIN_SHIFT, MAX_SHIFT = -4.0, 1.0
@@ -24,15 +34,13 @@ CHANCE_APART = 1e-4
 LEAST_CHANCE, MOST_BY_CHANCE = 1e-5, 0.95
 MOST_BY_RULE = 10.0
 PROMISED = (0.7, 1.3)
+BALANCE_STEPS = 3
 ENOUGH_PAIRS = 100
 """From which the spread of errors is measured."""
 LEAST_DISPERSION = 0.1
+MOST_DISPERSION = 1.0
 LEAST_VARIANCE = 1.0 / (2 * MAX_LOG_ODDS)
 """Of what a patch reads, so that one that reads 0 or 1 says no more than `MAX_LOG_ODDS`."""
-SHARED = 0.05
-"""Relative variance up to which doubt about the value of an edge is the same in all patches."""
-LEAST_FACTOR = 0.65
-"""By which an edge is off in all patches: with less, whatever non-edges have in common would pass for edges."""
 
 
 @dataclass(frozen=True)
@@ -60,30 +68,7 @@ class Patchwork:
         return batch.readable and (not batch.truncated or bool((batch.mu[:, -1] < 1.0 - ZERO).all()))
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """All pairs that are judged.
-
-    Attributes
-    ----------
-    keys : int64 array, shape (m,), u * n_nodes + w, increasing
-    entry : int32 array
-        For each pair in each batch: its position in `keys`.
-    counts : int64 array, shape (m,)
-        Patches read that contain the pair.
-    verdict : int64 array, shape (m,)
-        1 and -1 where membership decides, else 0.
-    bins : int64 array, shape (m,)
-    """
-
-    keys: Ints
-    entry: np.ndarray
-    counts: Ints
-    verdict: Ints
-    bins: Ints
-
-
-def _chance(work: Patchwork, verdict: Ints) -> Floats:
+def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
     """Probability of each open pair if edges fell at random for these degrees, shape (b, q, q).
 
     With r the degrees left for open pairs and O_i the sum of r over the open partners of i, that is
@@ -110,92 +95,121 @@ def _chance(work: Patchwork, verdict: Ints) -> Floats:
     return np.asarray(chance)
 
 
-def odds_by_chance(works: list[Patchwork], pairs: Pairs) -> Floats:
+def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Judge all open pairs, each given the current estimate of all others, again and again."""
+    works, usual = settle(scene)
+    verdict = beliefs.known
+    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict)
+    odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    own = np.where(verdict[scene.entry] == 0, own, 0.0)
+    judged = replace(beliefs, own=own, chance=expit(by_chance), degrees=degrees).tell(degree_spread=usual.spread)
+    return judged.settle(judged.open, odds, Status.OPEN)
+
+
+def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
+    """Find degrees before anything is known about the pairs."""
+    batches, radius = scene.batches, scene.seen.protocol.d
+    guessed = [first_guess(batch) for batch in batches]
+    firsts = [leading(batch, hubs(batch, scene.centres) if radius == 1 else None) for batch in batches]
+    usual = usual_degrees(guessed, firsts)
+
+    def one(position: int) -> Patchwork:
+        first = firsts[position]
+        volume = volumes(batches[position], guessed[position], first, usual)
+        return Patchwork(batches[position], first, usual, infer_degrees(first, volume, usual.spread))
+
+    return list(ordered_map(one, range(len(batches)))), usual
+
+
+def hubs(batch: Batch, centres: Ints) -> Ints:
+    """Give the positions of the known centres, -1 for the others."""
+    centre = centres[batch.which]
+    return np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
+
+
+def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> Floats:
     """Log-odds of all pairs before any evidence but degrees and verdicts, averaged over patches, shape (m,)."""
-    flat = np.empty(len(pairs.entry))
+    flat = np.empty(len(scene.entry))
 
     def judge(work: Patchwork) -> Floats:
-        chance = _chance(work, pairs.verdict[pairs.entry[work.batch.entries]])
+        chance = _chance(work, verdict[scene.entry[work.batch.entries]])
         return np.asarray(logit(np.maximum(work.batch.pairs(chance), LEAST_CHANCE)))
 
     for work, odds in zip(works, ordered_map(judge, works)):
         flat[work.batch.entries] = odds
-    return np.asarray(np.bincount(pairs.entry, flat, len(pairs.keys)) / np.maximum(pairs.counts, 1))
+    return np.asarray(np.bincount(scene.entry, flat, len(verdict)) / np.maximum(scene.counts, 1))
 
 
 def iterate(
-    works: list[Patchwork],
-    pairs: Pairs,
-    iterations: int,
-    damping: float,
-    start: Floats | None = None,
-    progress: Progress = ignore,
-) -> tuple[Floats, Floats, Floats]:
-    """Judge all pairs again and again, each given the current estimate of all others.
+    works: list[Patchwork], scene: Scene, verdict: Verdicts
+) -> tuple[Floats, Floats, Floats, Floats, list[Degrees]]:
+    """Judge all pairs, whole rounds at a time.
 
     Parameters
     ----------
-    start : float array, shape (m,), optional
-        First probabilities of the pairs; 0 or 1 where there is a verdict.
+    verdict : int8 array, shape (m,)
+        1 and -1 for pairs that are no question, else 0.
 
     Returns
     -------
-    evidence, prior : float arrays, shape (m,)
-        Log-likelihood ratios, summed over patches, and log-odds before them.
+    evidence, prior, by_chance : float arrays, shape (m,)
+        Log-likelihood ratios, summed over patches; log-odds before them; and those by degrees and verdicts alone.
     own : float array
-        For each pair in each batch: by how much the ratio would fall without what this patch read last.
+        The ratio of each pair in each patch.
+    degrees : list of Degrees, for each batch
     """
-    size = len(pairs.keys)
-    free = pairs.verdict == 0
-    read, fused = np.zeros((4, len(pairs.entry))), np.zeros((4, size))
+    size, entry, settings = len(verdict), scene.entry, scene.settings
+    free, own = verdict == 0, np.zeros(len(entry))
     ratio, rule = np.zeros(size), np.zeros(size)
-    by_chance = odds_by_chance(works, pairs)
+    by_chance = odds_by_chance(works, scene, verdict)
+    shift = _balanced(scene.lift, scene.bins, free, by_chance, (1.0, 1.0))
+    prior = by_chance + shift[scene.bins]
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
-    shift = np.zeros(int(pairs.bins.max(initial=0)) + 1)
-    prior: Floats = by_chance
+    degrees = [work.start for work in works]
     evidence: Floats = np.zeros(size)
-    probability: Floats | None = start
-    for number in range(iterations):
-        progress("judging pairs", number, iterations)
+    probability: Floats | None = None
+    for number in range(settings.iterations):
+        scene.progress("judging pairs", number, settings.iterations)
         current: Floats | None = probability
-        last = number == iterations - 1
+        last = number == settings.iterations - 1
 
-        def judge(at: int, current: Floats | None = current, last: bool = last) -> tuple[Floats, Scale]:
+        def judge(at: int, current: Floats | None = current, last: bool = last) -> tuple[Floats, Scale | None, Degrees]:
             work = works[at]
-            entry = pairs.entry[work.batch.entries]
-            means = None if current is None else work.batch.matrix(current[entry])
-            return _judge(work, means, pairs.verdict[entry], pairs.counts[entry], scales[at], last)
+            place = entry[work.batch.entries]
+            means = None if current is None else work.batch.matrix(current[place])
+            return _judge(work, means, verdict[place], scene.counts[place], scales[at], last)
 
-        revised, kept = (again, damping) if number else (range(len(works)), 0.0)
-        for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
-            read[:, works[at].batch.entries], scales[at] = part, scale
-        fused = _fuse(read, pairs.entry, size)
-        ratio = kept * ratio + (1 - kept) * (_over_factor(*fused[:3]) + fused[3])
+        revised, kept = (again, settings.damping) if number else (range(len(works)), 0.0)
+        for at, found in zip(revised, ordered_map(judge, revised)):
+            own[works[at].batch.entries], scales[at], degrees[at] = found
+        ratio = kept * ratio + (1 - kept) * np.bincount(entry, own, size)
         if current is not None:
-            rule = kept * rule + (1 - kept) * _joined([work for work in works if work.peopled], pairs, current)
+            peopled = [work for work in works if work.peopled]
+            rule = kept * rule + (1 - kept) * _joined(peopled, entry, current)
         evidence = ratio + rule
         if probability is not None:
-            shift = _shift(shift, pairs.bins, free, by_chance, probability)
-            prior = by_chance + shift[pairs.bins]
+            shift = _shift(shift, scene.bins, free, by_chance, probability)
+            prior = by_chance + shift[scene.bins]
         log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
-        judged = np.where(free, expit(log_odds), pairs.verdict > 0)
-        probability = judged if probability is None else damping * probability + (1 - damping) * judged
-    return evidence, prior, _parts(read, pairs.entry, works, fused)
+        judged = np.where(free, expit(log_odds), verdict > 0)
+        kept = settings.damping
+        probability = judged if probability is None else kept * probability + (1 - kept) * judged
+    return evidence, prior, by_chance, own, degrees
 
 
-def _joined(works: list[Patchwork], pairs: Pairs, probability: Floats) -> Floats:
+def _joined(works: list[Patchwork], entry: npt.NDArray[np.int32], probability: Floats) -> Floats:
     """Log-likelihood ratio of each pair from the rule that every member has a neighbour in its patch.
 
     If no other pair of i is an edge, (i, j) must be one: the ratio is -log(1 - Π_{k≠j} (1 - p_ik)), from both
     ends. Patches that overlap say the same; the strongest of them counts.
     """
-    best = np.zeros(len(pairs.keys))
+    best = np.zeros(len(probability))
 
     def judge(work: Patchwork) -> Floats:
         batch = work.batch
-        absent = np.log1p(-np.minimum(batch.matrix(probability[pairs.entry[batch.entries]]), 1.0 - 1e-9))
+        absent = np.log1p(-np.minimum(batch.matrix(probability[entry[batch.entries]]), 1.0 - 1e-9))
         others = np.minimum(absent.sum(axis=2)[:, :, None] - absent, -1e-9)
         ratio = -np.log(-np.expm1(others))
         if work.first.together is not None:  # members without an edge may be left
@@ -203,7 +217,7 @@ def _joined(works: list[Patchwork], pairs: Pairs, probability: Floats) -> Floats
         return np.minimum(batch.pairs(ratio + ratio.swapaxes(1, 2)), MOST_BY_RULE)
 
     for work, ratios in zip(works, ordered_map(judge, works)):
-        np.maximum.at(best, pairs.entry[work.batch.entries], ratios)
+        np.maximum.at(best, entry[work.batch.entries], ratios)
     return best
 
 
@@ -212,74 +226,36 @@ def _shift(shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, proba
     expected = expit(by_chance + shift[bins])
     found = np.bincount(bins[free], probability[free], len(shift)) + 1.0
     promised = np.bincount(bins[free], expected[free], len(shift)) + 1.0
-    moved = np.clip(shift + np.log(found / promised), MIN_SHIFT, MAX_SHIFT)
+    moved = np.clip(shift + np.log(found / promised), MIN_SHIFT, np.maximum(MAX_SHIFT, shift))
     # Bins may trade edges, but all together keep about as many as the degrees promise: else a weak estimate that
     # finds few edges would come to expect few.
-    ratio = expit(by_chance + moved[bins])[free].sum() / max(expit(by_chance)[free].sum(), 1e-9)
-    return np.asarray(moved - np.log(ratio / np.clip(ratio, *PROMISED)) if ratio > 0 else moved)
+    return _balanced(moved, bins, free, by_chance, PROMISED)
 
 
-def _start(work: Patchwork, batch: Batch, verdict: Ints) -> Floats:
-    """First probabilities of the pairs: by chance, or by the box where there is no noise but a hidden part."""
-    means, degrees = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float))), work.start
-    exact = np.flatnonzero((batch.variance == 0) & batch.truncated)
-    if len(exact):
-        root = np.sqrt(degrees.mean[exact])
-        upper = 1.0 / (root[:, :, None] * root[:, None, :])
-        diagonal = np.arange(batch.size)
-        upper[:, diagonal, diagonal] = 0.0
-        found = box_inversion(batch.frame[exact], batch.mu[exact], upper)
-        # The box is an estimate, not a verdict: keep a tenth of the doubt.
-        means[exact] = 0.9 * found * root[:, :, None] * root[:, None, :] + 0.1 * means[exact]
-    return means
+def _balanced(
+    shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, bounds: tuple[float, float]
+) -> Floats:
+    """Move all bins alike until they promise as many edges as the degrees do, within bounds."""
+    promised = max(float(expit(by_chance)[free].sum()), 1e-9)
+    for _ in range(BALANCE_STEPS):
+        p = expit((by_chance + shift[bins])[free])
+        ratio = float(p.sum()) / promised
+        slope = float((p * (1.0 - p)).sum()) / promised
+        shift = shift - (ratio - np.clip(ratio, *bounds)) / max(slope, 1e-9)
+    return np.asarray(shift)
 
 
-def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats, counts: Ints) -> Floats:
-    """What has to be summed over the patches of a pair, `counts` of them, shape (4, n).
-
-    A patch reads x ~ N(0, v) if the pair is no edge, and x ~ N(s t, w) if it is one. There t is the value that an
-    edge should have, and s the factor by which it is off in all patches, because the same neighbours are missed in
-    all of them; w is v and t² times the rest of the doubt. Given s, the log-likelihood ratio is
-    s Σ t x / w - s² Σ t² / 2w, and a part without s.
-    """
+def likelihood_ratio(estimate: Floats, variance: Floats, value: Floats, doubt: Floats) -> Floats:
+    """log N(x; t, v + t² doubt) - log N(x; 0, v): an edge reads t, with doubt about t, and no edge reads 0."""
     variance = np.maximum(variance, LEAST_VARIANCE)
-    shared = np.where(counts > 1, np.minimum(doubt, SHARED), 0.0)
-    wide = variance + value**2 * (doubt - shared)
-    information = value**2 / wide
-    alone = (estimate**2 * (1.0 / variance - 1.0 / wide) - np.log(wide / variance)) / 2
-    return np.stack([information, value * estimate / wide, information * shared, alone])
-
-
-def _fuse(read: Floats, entry: np.ndarray, size: int) -> Floats:
-    """Sum what patches read: information, score and part without s of all pairs, and the variance of s, (4, m)."""
-    information, score, shared, alone = (np.bincount(entry, row, size) for row in read)
-    return np.stack([information, score, shared / np.maximum(information, 1e-12), alone])
-
-
-def _over_factor(information: Floats, score: Floats, spread: Floats) -> Floats:
-    """log of the mean of exp(s score - s² information / 2) over s ~ N(1, spread), s > `LEAST_FACTOR`."""
-    spread = np.maximum(spread, 1e-9)
-    more = 1.0 + spread * information
-    everywhere = ((spread * score**2 + 2.0 * score - information) / more - np.log(more)) / 2
-    after = ((1.0 + spread * score) / more - LEAST_FACTOR) / np.sqrt(spread / more)
-    return np.asarray(everywhere + log_ndtr(after) - log_ndtr((1.0 - LEAST_FACTOR) / np.sqrt(spread)))
-
-
-def _parts(read: Floats, entry: np.ndarray, works: list[Patchwork], fused: Floats) -> Floats:
-    """By how much the log-likelihood ratio of a pair would fall without each of its patches, for each reading."""
-    joint, found = _over_factor(*fused[:3]), np.empty(len(entry))
-    for work in works:
-        at = work.batch.entries
-        pair, (information, score, _, alone) = entry[at], read[:, at]
-        others = np.maximum(fused[0, pair] - information, 0.0)
-        found[at] = joint[pair] - _over_factor(others, fused[1, pair] - score, fused[2, pair]) + alone
-    return found
+    wide = variance + value**2 * doubt
+    return np.asarray((estimate**2 / variance - (estimate - value) ** 2 / wide - np.log(wide / variance)) / 2)
 
 
 def _judge(
-    work: Patchwork, means: Floats | None, verdict: Ints, counts: Ints, scale: Scale | None, last: bool
-) -> tuple[Floats, Scale]:
-    """What a batch says about its pairs (see `_weigh`), and what that says about degrees.
+    work: Patchwork, means: Floats | None, verdict: Verdicts, counts: Ints, scale: Scale | None, last: bool
+) -> tuple[Floats, Scale | None, Degrees]:
+    """What a batch says about its pairs, log-likelihood ratios, and what that says about degrees.
 
     `means` and `scale` are None before the first iteration. In the last one the variance that theory claims gives
     way to the one that is measured where that is smaller; before, it would have guesses harden too early.
@@ -287,11 +263,14 @@ def _judge(
     batch, degrees = work.batch, work.start
     if means is None:
         batch = first_guess(batch)
-        means = _start(work, batch, verdict)
+        means = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float)))
     else:
         degrees = count_degrees(means, work.first, work.start, work.usual, scale)
         root = 1.0 / np.sqrt(degrees.mean)
         batch = refit(batch, means * root[:, :, None] * root[:, None, :])
+    strength = np.repeat(work.batch.strength, batch.size * (batch.size - 1) // 2)
+    if strength.max() < DROWNED:
+        return np.zeros(len(strength)), None, degrees
     found = pair_evidence(batch, means, degrees.mean, work.first.isolated)
     scale = read_scale(means, found.estimate, found.variance + found.shared, degrees.mean)
     noise, shared = batch.pairs(found.variance), found.shared
@@ -307,11 +286,11 @@ def _judge(
     one, two = (growth[:, index].ravel() for index in np.triu_indices(batch.size, k=1))
     value = 1.0 / np.sqrt((1.0 + one * more) * (1.0 + two * more))
     estimate = batch.pairs(found.estimate)
-    if last:
-        claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
-        factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
-        noise, hidden = factor * noise, factor * hidden
-    return _weigh(estimate, np.maximum(noise, hidden), value, doubt, counts), scale
+    claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
+    factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
+    factor = np.maximum(factor, LEAST_DISPERSION if last else 1.0)
+    noise, hidden = factor * noise, factor * hidden
+    return strength * likelihood_ratio(estimate, np.maximum(noise, hidden), value, doubt), scale, degrees
 
 
 def _dispersion(batch: Batch, squares: Floats) -> Floats:
@@ -325,4 +304,4 @@ def _dispersion(batch: Batch, squares: Floats) -> Floats:
         factor[noisy] = each[noisy].mean(axis=1)
     elif each[noisy].size >= ENOUGH_PAIRS:
         factor[noisy] = each[noisy].mean()
-    return np.repeat(np.clip(factor, LEAST_DISPERSION, 1.0), each.shape[1])
+    return np.repeat(np.minimum(factor, MOST_DISPERSION), each.shape[1])

@@ -243,13 +243,14 @@ def search(patch: Patch) -> tuple[Floats, bool]:
         kept = state.values[::-1][: len(patch.mu)]
         if spectral_error(state.values, patch.mu) < EXACT:
             return graph, True
+        if len(graph) > MAX_DESCENT:
+            found = few_wrong(patch, state, np.abs(patch.log_odds))
+            return (graph, False) if found is None else (found, True)
         found = _one_wrong(patch, state, np.abs(patch.log_odds))
         if found is None and turned:
             found = _with_others(patch, state, first)
         if found is not None:
             return found, True
-        if len(graph) > MAX_DESCENT:
-            return graph, False
         tau = max(SHARPNESS[sharpness] * float(((kept - patch.mu) ** 2).mean()), 1e-14)
         weight, _ = _weights(patch, state, tau)
         root = np.sqrt(weight)

@@ -21,27 +21,17 @@ TYPICAL_RATIO = 2.0
 BULK = 0.3
 """Variance of hidden eigenvalues over the square of the distance from their mean to the last one kept: 1/4 for a
 semicircle, 1/3 for equal spacing."""
+NOISE_ERROR = 0.3
+"""Relative error by noise for each σ² q, over that of the mean for all members."""
+VOLUME_ERROR = 0.03
+"""Variance of the logarithm of a volume that no hub tells."""
+DENSE_RIM = 2.0
+"""Twice the log-odds of a sparse rim."""
 MAX_MULTIPLE = 200
 LEAST_ENTRY = 1e-2
 LEAST_REST = 0.05
-MAX_ERROR = 0.5
-MIN_PATCHES = 20
-LINE_STEPS = 20
-LEAST_VARIANCE = 0.01
-
-
-@dataclass(frozen=True)
-class Line:
-    """What is usual in patches of size q: normal around level + slope log q, or unknown if few patches tell."""
-
-    level: float
-    slope: float = 0.0
-    variance: float = 0.0
-    guessed: bool = False
-
-    def __call__(self, q: int) -> float:
-        """Give the mean at size q."""
-        return float(self.level + self.slope * np.log(q))
+CALM = 1.0
+"""σ² q up to which a patch tells how much degrees vary."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +44,10 @@ class Usual:
         Squared coefficient of variation of degrees inside a patch; those of hubs do not count, they are known.
     ratio : float
         Typical vol / (q - 1), of patches that tell.
-    around : Line
-        log(vol / (q - 1)) in patches with a hub.
     """
 
     spread: float
     ratio: float
-    around: Line
 
 
 def _fourth_powers(first: Leading) -> Floats:
@@ -69,39 +56,41 @@ def _fourth_powers(first: Leading) -> Floats:
     return np.asarray(u * u - 6 * s * u + 3 * s * s)
 
 
+def mean_square(batch: Batch) -> tuple[Floats, Floats]:
+    """Estimate the mean of (S²)_ii from the eigenvalues alone, and that of hidden eigenvalues, shapes (b,)."""
+    q, r, mu = batch.size, batch.rank, batch.mu
+    hidden = np.zeros(len(mu))
+    if batch.truncated:
+        mean = -mu.sum(axis=1) / (q - r)
+        hidden = mean**2 + BULK * (mu[:, -1] - mean) ** 2
+    return ((mu**2).sum(axis=1) + (q - r) * hidden) / q, hidden
+
+
 def inverse_volume(batch: Batch, first: Leading) -> Floats:
-    """Estimate (members / vol) of the component of each member, shape (b, q), where eigenvalues are known.
+    """Estimate members / vol of the component of each member, shape (b, q), where eigenvalues are known.
 
     Noise in the columns and in s is the same only in the columns with eigenvalue 0. Where it drowns the products,
     all members get the mean of (S²)_ii, which the eigenvalues alone tell.
     """
-    q, r, mu = batch.size, batch.rank, batch.mu
-    kept, hidden = (mu**2).sum(axis=1), 0.0
-    if batch.truncated:
-        mean = -mu.sum(axis=1) / (q - r)
-        hidden = mean**2 + BULK * (mu[:, -1] - mean) ** 2
-    level = (kept + (q - r) * hidden) / q
+    level, hidden = mean_square(batch)
     noise = batch.variance[:, None, None]
     inside = (batch.frame**2).sum(axis=2, keepdims=True)
     squares = attenuation(batch)[:, None, None] * batch.frame**2 - noise * (1.0 - inside / 2)
-    zero = zero_columns(batch)
-    share = first.entries**2 - first.variance
-    squares = np.where(zero[:, None, :], 0.0, squares)
-    fourth = _fourth_powers(first)
-    own = fourth + share * (squares * (mu**2)[:, None, :]).sum(axis=2)
+    squares = np.where(zero_columns(batch)[:, None, :], 0.0, squares)
+    share, fourth = first.entries**2 - first.variance, _fourth_powers(first)
+    own = fourth + share * (squares * (batch.mu**2)[:, None, :]).sum(axis=2)
     rest = share * (1.0 - squares.sum(axis=2)) - fourth
-    found = first.over_component(own + rest * np.reshape(hidden, (-1, 1)))
-    # Relative errors: a quarter if the mean stands for all, 0.08 σ² q of the products.
-    trust = 1.0 / (1.0 + (0.3 * batch.variance[:, None] * q) ** 2)
-    return np.asarray(np.maximum(trust * found + (1.0 - trust) * level[:, None], 1e-3 * level[:, None]))
+    found = first.over_component(own + rest * hidden[:, None])
+    trust = 1.0 / (1.0 + (NOISE_ERROR * batch.variance[:, None] * batch.size) ** 2)
+    return np.asarray(np.maximum(trust * found + (1.0 - trust) * level[:, None], 0.3 * level[:, None]))
 
 
 def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
     """Learn from all patches what degrees are usual."""
     total = weight = 0.0
-    ratios, hubs = [np.empty(0)], [np.empty((3, 0))]
+    ratios = [np.empty(0)]
     for batch, first in zip(batches, firsts):
-        q, whole = batch.size, first.connected
+        q, whole = batch.size, first.connected & (batch.variance * batch.size < CALM)
         if q < 4 or not np.isfinite(first.variance).all():
             continue
         fourth, known = _fourth_powers(first), first.hubs
@@ -114,55 +103,58 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
         weight += float(count[whole].sum())
         if not batch.guessed:
             ratios.append((q / (q - 1) / inverse_volume(batch, first)[:, 0])[whole])
-        hubs.append(np.stack([np.full(len(entry), np.log(q)), np.maximum(entry, LEAST_ENTRY), noise]))
     spread = max(total / weight, 0.05) if weight else 0.5
     ratio = np.concatenate(ratios)
     typical = float(np.clip(np.median(ratio), 2.0, 40.0)) if len(ratio) else 2.0 * TYPICAL_RATIO
-    return Usual(spread, typical, _line(*np.concatenate(hubs, axis=1)))
+    return Usual(spread, typical)
 
 
-def _line(x: Floats, entry: Floats, noise: Floats) -> Line:
-    """Fit a line to -2 log of entries with noise of known variance, and find the variance around it.
+def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Floats:
+    """Estimate the volume of the component of each member, shape (b, q).
 
-    The logarithm has the error 2 √noise / entry, with the entry as the line has it: with the noisy one, entries
-    that are too large would count for more.
+    Parameters
+    ----------
+    batch, guessed : Batch
+        As observed, and with eigenvalues filled in.
     """
-    y = -2.0 * np.log(entry)
-    line = np.full(len(y), np.median(y) if len(y) else 0.0)
-    usable = 4.0 * noise * np.exp(line) < MAX_ERROR
-    x, y, noise, line = x[usable], y[usable], noise[usable], line[usable]
-    if len(x) < MIN_PATCHES:
-        return Line(0.0, guessed=True)
-    variance = 0.1
-    for _ in range(LINE_STEPS):
-        error = 4.0 * noise * np.exp(line)
-        value, weight = y - error / 4.0, 1.0 / (variance + error)
-        mean_x, mean_y = np.average(x, weights=weight), np.average(value, weights=weight)
-        slope = (weight * (x - mean_x) * (value - mean_y)).sum() / ((weight * (x - mean_x) ** 2).sum() + 1.0)
-        level = mean_y - slope * mean_x
-        line = level + slope * x
-        variance = max(float(np.average((value - line) ** 2 - error, weights=weight**2)), LEAST_VARIANCE)
-    return Line(float(level), float(slope), variance)
-
-
-def volumes(batch: Batch, first: Leading, usual: Usual) -> Floats:
-    """Estimate the volume of the component of each member, shape (b, q)."""
     sizes = first.sizes
     least, most = 2.0 * (sizes - 1), sizes * (sizes - 1)
     found = least * usual.ratio / 2.0
-    if np.isfinite(first.variance).all():
-        if not batch.guessed:
-            found = sizes / inverse_volume(batch, first)
-        exact = np.flatnonzero((batch.variance == 0) & batch.truncated)
-        if len(exact):
-            found[exact] = _whole_numbers(first, exact, found[exact])
-        value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY))
-        if not usual.around.guessed:
-            expected, own = usual.around(batch.size), usual.around.variance
-            error = 4.0 * first.variance[first.hubs] * np.exp(expected)
-            value = (own * (value - error / 4.0) + error * expected) / (own + error)
-        found[first.hubs[0]] = ((batch.size - 1) * np.exp(value))[:, None]
+    if not np.isfinite(first.variance).all():
+        found = sizes / mean_square(batch)[0][:, None] if batch.valued else found
+    elif not guessed.guessed:
+        found = sizes / inverse_volume(guessed, first)
+    exact = np.flatnonzero((batch.variance == 0) & batch.truncated & batch.paired)
+    if len(exact):
+        found[exact] = _whole_numbers(first, exact, found[exact])
+    known = first.hubs
+    if len(known[0]):
+        found[known[0]] = _around_hubs(batch, guessed, first, found[known])[:, None]
     return np.asarray(np.clip(found, least, most))
+
+
+def _around_hubs(batch: Batch, guessed: Batch, first: Leading, otherwise: Floats) -> Floats:
+    """Estimate volumes of patches with a known hub, from its entry and from the eigenvalues, by their errors.
+
+    If the degrees on the rim are 1 / x, tr S² is (q - 1) (x - x²) + 2 x: with T = tr S² there are two solutions, a
+    sparse and a dense rim, between which the entry decides.
+    """
+    (patch, _), q = first.hubs, batch.size
+    expected = np.log(np.maximum(otherwise / (q - 1), 2.0))[None]
+    if batch.valued and q > 3:
+        trace = q * mean_square(batch)[0][patch]
+        root = np.sqrt(np.maximum((q + 1.0) ** 2 - 4.0 * (q - 1.0) * trace, 0.0))
+        x = (q + 1.0 + np.stack([root, -root])) / (2.0 * (q - 1.0))
+        expected = np.log1p(1.0 / np.clip(x, 1.0 / (q - 1.0), 1.0))
+    error = np.full(expected.shape, np.inf)
+    value = np.zeros(expected.shape)
+    if np.isfinite(first.variance).all():
+        error = 4.0 * first.variance[first.hubs] * np.exp(expected)
+        value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY)) - np.minimum(error, 1.0) / 4.0
+    off = (value - expected) ** 2 / (error + VOLUME_ERROR)
+    best = np.argmin(off + DENSE_RIM * np.arange(len(off))[:, None], axis=0), np.arange(len(patch))
+    share = VOLUME_ERROR / (VOLUME_ERROR + error[best])
+    return np.asarray((q - 1.0) * np.exp(share * value[best] + (1.0 - share) * expected[best]))
 
 
 def _whole_numbers(first: Leading, exact: Ints, about: Floats) -> Floats:
