@@ -28,17 +28,17 @@ def rounding_error(entries: Floats) -> Floats:
 
 
 def _binary_steps(flat: Floats) -> Floats:
-    """Give each entry the finest power of two that entries with its exponent are multiples of."""
+    """Give each entry the finest power of two that entries with its exponent, or the next larger one, need."""
     fraction, exponent = np.frexp(flat)
     whole = (fraction * 2.0**MANTISSA).astype(np.int64)
-    zeros = _trailing_zeros(whole)
-    step = np.ldexp(1.0, exponent + zeros - MANTISSA)
-    finest = np.ldexp(1.0, exponent - MANTISSA)
-    for size in np.unique(exponent[whole > 0]):
-        same = (exponent == size) & (whole > 0)
-        if same.sum() >= LEAST_ENTRIES:
-            finest[same] = step[same].min()
-    return finest
+    steps = exponent + _trailing_zeros(whole) - MANTISSA
+    sizes = [size for size in np.unique(exponent[whole > 0])
+             if ((exponent == size) & (whole > 0)).sum() >= LEAST_ENTRIES]  # fmt: skip
+    if not sizes:
+        return np.ldexp(1.0, exponent - MANTISSA)
+    finest = np.array([steps[(exponent == size) & (whole > 0)].min() for size in sizes])
+    larger = np.minimum(np.searchsorted(sizes, np.where(whole > 0, exponent, sizes[0])), len(sizes) - 1)
+    return np.ldexp(1.0, finest[larger])
 
 
 def _trailing_zeros(whole: Ints) -> Ints:

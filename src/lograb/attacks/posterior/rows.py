@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import expit, gammaln, logit, softmax
 
 from lograb.attacks.posterior.row_degrees import whole_degrees
 from lograb.progress import Progress, ignore
@@ -41,9 +41,13 @@ ACCIDENT = float(np.log(1e-6))
 MOST_MISSING = 8
 EFFORTS = (2_000, 40_000, 1_200_000)
 """Sums per half of a row, one pass after the other."""
-MATCHES = 3_000_000
-"""Fits in the first projection beyond which a row is too vague."""
-BUDGET = 2e9
+LEAST = 1e-3
+"""Distance from 0 and 1 that a row keeps while several sets fit it."""
+MATCHES = 1_000_000
+"""Sums that fit in one direction beyond which a row is too vague."""
+DEAR = 4
+"""What comparing such a sum in all columns costs, in sums."""
+BUDGET = 1_000_000_000
 """Sums over all rows of a patch: bounds the time."""
 
 
@@ -58,7 +62,7 @@ class RowFacts:
         Rows all of whose neighbours are known: their pairs that are not listed are no edges.
     pairs : int array, shape (m, 2), i < j
     probability : float array, shape (m,)
-        1 for edges; less where members cannot be told apart.
+        1 for edges; less where members cannot be told apart, or where several sets fit rows that are not solved.
     log_chance : float array, shape (q,)
         Log probability that the row fits by chance; 0 where it was not solved by itself.
     """
@@ -75,7 +79,8 @@ class _Classes:
     """The rows of a patch while they are solved; n classes of members, p columns.
 
     `rest` (n, p) and `missing` (n,) are what the sum and the number of neighbours lack, `variance` (n, p) is that of
-    the errors in `rest`, `links[c]` the classes where c is known to have neighbours, with their number.
+    the errors in `rest`, `links[c]` the classes where c is known to have neighbours, with their number, `leaning[c]` those where it may have,
+    with the number that is expected.
     """
 
     x: Floats
@@ -88,7 +93,7 @@ class _Classes:
     component: Ints
     place: Floats
     links: list[dict[int, int]] = field(default_factory=list)
-    log_chance: Floats = field(default_factory=lambda: np.empty(0))
+    leaning: dict[int, dict[int, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n, p = self.x.shape
@@ -177,7 +182,8 @@ def _peel(state: _Classes, progress: Progress) -> None:
     """Solve rows, cheapest first, until nothing changes; each success makes others cheaper."""
     levels = [(effort, missing) for effort in EFFORTS for missing in range(1, MOST_MISSING + 1)
               if not (missing <= 2 and effort == EFFORTS[1])]  # fmt: skip
-    spent, level, tried = 0.0, 0, {}
+    spent, level = 0, 0
+    tried: dict[tuple[int, int], tuple[int, int, int]] = {}
     whole = int(state.missing.sum())
     while level < len(levels) and spent < BUDGET:
         effort, missing = levels[level]
@@ -227,28 +233,32 @@ def _choices(count: int, taken: int) -> Ints:
     return np.array(chosen, dtype=np.int64).reshape(len(chosen), taken)
 
 
-def _solve(state: _Classes, row: int, among: Ints, missing: int) -> float:
-    """Look for the missing neighbours of a row, settle what is certain; gives the number of sums tried."""
+def _solve(state: _Classes, row: int, among: Ints, missing: int) -> int:
+    """Look for the missing neighbours of a row, settle what all fitting sets hold; gives what that cost."""
     half = missing // 2
     ours, theirs = among[_choices(len(among), missing - half)], among[_choices(len(among), half)]
-    sets = _fitting(state, row, ours, theirs)
-    tried = float(len(ours) + len(theirs))
-    if sets is None or not len(sets) or _accident(state, row, among, missing, len(ours) * len(theirs)) > ACCIDENT:
-        return tried
-    sets = np.array([chosen for chosen in sets.tolist() if _feasible(state, row, chosen)])
-    if len(sets) == 1:
-        state.log_chance[row] = _accident(state, row, among, missing, len(ours) * len(theirs))
-        for other in np.unique(sets[0]).tolist():
-            _link(state, row, other, int((sets[0] == other).sum()))
-    return tried
+    sets, misfit, matches = _fitting(state, row, among, ours, theirs)
+    chance = _accident(state, row, among, missing, len(ours) * len(theirs))
+    feasible = np.array([_feasible(state, row, chosen) for chosen in sets.tolist()], dtype=bool)
+    if chance < ACCIDENT and feasible.any():
+        sets, weights = sets[feasible], softmax(-0.5 * misfit[feasible])
+        others = np.unique(sets)
+        counts = (sets[:, :, None] == others).sum(axis=1)
+        for other, number in zip(others.tolist(), counts.T):
+            if number.min() and number.min() == number.max():
+                _link(state, row, other, int(number[0]))
+        if len(sets) == 1:
+            state.log_chance[row] = chance
+        state.leaning[row] = dict(zip(others.tolist(), (weights @ counts).tolist()))
+    return len(ours) + len(theirs) + DEAR * matches
 
 
-def _fitting(state: _Classes, row: int, ours: Ints, theirs: Ints) -> Ints | None:
-    """Find all unions of two sets whose sum is what the row lacks; None if too many look so at first.
+def _fitting(state: _Classes, row: int, among: Ints, ours: Ints, theirs: Ints) -> tuple[Ints, Floats, int]:
+    """Find all unions of two sets whose sum is what the row lacks, their χ², and how many looked so at first.
 
     Sums are compared in one direction by a sorted search, then in two more, then in all columns by χ².
     """
-    variance = state.variance[row] + (ours.shape[1] + theirs.shape[1]) * state.x_variance[ours].max(axis=(0, 1))
+    variance = state.variance[row] + (ours.shape[1] + theirs.shape[1]) * state.x_variance[among].max(axis=0)
     reach = 6.0 * np.sqrt((state.rays**2 * variance[:, None]).sum(axis=0))
     wanted = state.rest[row] @ state.rays - state.heights[ours].sum(axis=1)
     offered = state.heights[theirs].sum(axis=1)
@@ -256,8 +266,9 @@ def _fitting(state: _Classes, row: int, ours: Ints, theirs: Ints) -> Ints | None
     offered = offered[order]
     low = np.searchsorted(offered[:, 0], wanted[:, 0] - reach[0])
     count = np.searchsorted(offered[:, 0], wanted[:, 0] + reach[0], side="right") - low
-    if count.sum() > MATCHES:
-        return None
+    matches = int(count.sum())
+    if matches > MATCHES:
+        return np.empty((0, ours.shape[1] + theirs.shape[1]), dtype=np.int64), np.empty(0), 0
     left = np.repeat(np.arange(len(ours)), count)
     right = np.arange(len(left)) + np.repeat(low - np.cumsum(count) + count, count)
     for ray in (1, 2):
@@ -266,7 +277,8 @@ def _fitting(state: _Classes, row: int, ours: Ints, theirs: Ints) -> Ints | None
     sets = np.unique(np.sort(np.concatenate([ours[left], theirs[order[right]]], axis=1), axis=1), axis=0)
     rest = state.rest[row] - state.x[sets].sum(axis=1)
     doubt = state.variance[row] + state.x_variance[sets].sum(axis=1)
-    return sets[(rest**2 / doubt).sum(axis=1) < state.limit]
+    misfit = (rest**2 / doubt).sum(axis=1)
+    return sets[misfit < state.limit], misfit[misfit < state.limit], matches
 
 
 def _accident(state: _Classes, row: int, among: Ints, missing: int, ways: int) -> float:
@@ -278,7 +290,7 @@ def _accident(state: _Classes, row: int, among: Ints, missing: int, ways: int) -
     p = state.x.shape[1]
     spread = state.x[among].std(axis=0) if len(among) > MOST_MISSING else state.scale
     spread = np.maximum(spread, 1e-9 * state.scale) * np.sqrt(missing)
-    variance = state.variance[row] + missing * np.median(state.x_variance[among], axis=0)
+    variance = state.variance[row] + missing * state.x_variance[among].mean(axis=0)
     volume = 0.5 * p * np.log(np.pi * state.limit) - gammaln(0.5 * p + 1.0) + 0.5 * np.log(variance).sum()
     return float(np.log(ways) + volume - 0.5 * p * np.log(2.0 * np.pi) - np.log(spread).sum())
 
@@ -308,20 +320,32 @@ def _facts(state: _Classes, label: Ints, degrees: Ints) -> RowFacts:
     off = (state.rest**2 / state.variance).sum(axis=1) > state.limit
     done = (state.missing == 0) & (degrees[np.unique(label, return_index=True)[1]] >= 0)
     wrong, solved = done & off, done & ~off
+    for end in np.flatnonzero(wrong).tolist():
+        solved[list(state.links[end])] = False
     members = np.split(np.argsort(label, kind="stable"), np.cumsum(state.size)[:-1])
     pairs, probability = [np.empty((0, 2), np.int64)], [np.empty(0)]
-    for here, links in enumerate(state.links):
-        for there, number in links.items():
-            if here > there or wrong[here] or wrong[there] or not (solved[here] or solved[there]):
-                continue
-            if here == there:
-                ends = members[here][_choices(len(members[here]), 2)]
-                ends = ends[ends[:, 0] != ends[:, 1]]
-            else:
-                ends = np.stack(np.meshgrid(members[here], members[there]), axis=-1).reshape(-1, 2)
-            pairs.append(np.sort(ends, axis=1))
-            probability.append(np.full(len(ends), number / (state.size[there] - (here == there))))
-    touched = {end for end in np.flatnonzero(wrong).tolist() for end in state.links[end]}
-    solved[list(touched)] = False
+    for (here, there), share in _shares(state, solved).items():
+        ends = np.stack(np.meshgrid(members[here], members[there]), axis=-1).reshape(-1, 2)
+        ends = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
+        pairs.append(ends)
+        probability.append(np.full(len(ends), share))
     return RowFacts(degrees, solved[label], np.concatenate(pairs), np.concatenate(probability),
                     state.log_chance[label])  # fmt: skip
+
+
+def _shares(state: _Classes, solved: Bools) -> dict[tuple[int, int], float]:
+    """Give pairs of classes the share of their pairs that are edges: by links, else by how the two rows lean."""
+    shares = {}
+    for here, links in enumerate(state.links):
+        for there, number in links.items():
+            if here <= there and (solved[here] or solved[there]):
+                shares[here, there] = number / float(state.size[there] - (here == there))
+    for here, leaning in state.leaning.items():
+        for there in leaning:
+            ends = min(here, there), max(here, there)
+            if here != there and ends not in shares and not solved[here] and not solved[there]:
+                views = [state.leaning[a].get(b, 0.0) / state.size[b] for a, b in (ends, ends[::-1])
+                         if a in state.leaning and b not in state.links[a]]  # fmt: skip
+                if views:
+                    shares[ends] = float(expit(logit(np.clip(views, LEAST, 1.0 - LEAST)).mean()))
+    return shares
