@@ -1,4 +1,4 @@
-"""Rows as subset sums: what they claim is right, whatever the precision; what they cannot tell apart they share."""
+"""Rows as subset sums: what they claim is right at any precision; what they cannot tell apart they share."""
 
 from __future__ import annotations
 

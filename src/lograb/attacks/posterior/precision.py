@@ -1,7 +1,7 @@
 """To how many digits a number was shared: read off the numbers themselves.
 
-Rounding leaves a trace. A float32 has 24 significant bits, a number of a table "%.6f" is a whole multiple of 1e-6. The
-step between neighbouring numbers of that kind is the finest one that any entry of the same size needs.
+Rounding leaves a trace. A float32 has 24 significant bits, a number printed as "%.6f" is a whole multiple of 1e-6.
+The step between neighbouring numbers of that kind is the finest one that any entry of the same size needs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Components and degrees of a patch, from the columns with eigenvalue 0.
 
-Their projector has the entries √(d_i d_j) / vol inside a component and 0 between components. So rows of one component
-are parallel, rows of two are orthogonal, and the squared length of row i is d_i / vol. Degrees are whole numbers: the
-right volume is the smallest one that makes them so.
+Their projector has the entries √(d_i d_j) / vol inside a component and 0 between components. So rows of one
+component are parallel, rows of two are orthogonal, and the squared length of row i is d_i / vol. Degrees are whole
+numbers: the right volume is the smallest one that makes them so.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def _whole(weights: Floats, spread: Floats) -> Ints:
     low = np.argsort(weights)[:LOWEST]
     least = float(np.quantile(weights, 0.02))
     for degree in range(1, MAX_DEGREE):
-        factors = degree / least * np.exp(np.linspace(-0.35, 0.35, STEPS) / degree)
+        near = degree / least * np.exp(np.linspace(-0.35, 0.35, STEPS) / degree)
+        factors = np.concatenate([near, degree / weights[low]])  # exact numbers need no search
         scaled = factors[:, None] * weights[low]
         away = (scaled - np.maximum(np.round(scaled), 1.0)) / (factors[:, None] * spread[low])
         factor = factors[np.minimum(away**2, 25.0).mean(axis=1).argmin()]

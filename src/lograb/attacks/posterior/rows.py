@@ -4,13 +4,13 @@ With x_j = u_j / √d_j and M = diag(1 - λ) the eigen-equation of node i reads
 
     Σ_{j in N(i)} x_j = d_i M x_i,
 
-so N(i) is a set of d_i points with a known sum. Rows with few unknown neighbours are solved by looking all sums up;
-each edge found is subtracted from the row of its other end, and so on (*peeling*). A solved row carries its proof:
-its sum fits in all columns at once, where chance would give `log_chance`.
+so N(i) is a set of d_i points with a known sum. Rows with few unknown neighbours are solved by looking all sums
+up; each edge found is subtracted from the row of its other end, and so on (*peeling*). A solved row carries its
+proof: its sum fits in all columns at once, where chance would give `log_chance`.
 
 Members with equal x and equal degree cannot be told apart, and their rows have the same solution. They form a
-*class*, and what is solved are the numbers of neighbours that a member of one class has in another: if not all, it is
-open which, and the pairs share the probability.
+*class*, and what is solved are the numbers of neighbours that a member of one class has in another: if not all, it
+is open which, and the pairs share the probability.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class RowFacts:
 class _Classes:
     """The rows of a patch while they are solved; n classes of members, p columns.
 
-    `rest` (n, p) and `missing` (n,) are what the sum and the number of neighbours lack, `variance` (n, p) is that of
-    the errors in `rest`, `links[c]` the classes where c is known to have neighbours, with their number, `leaning[c]` those where it may have,
-    with the number that is expected.
+    `rest` (n, p) and `missing` (n,) are what the sum and the number of neighbours lack, `variance` (n, p) is that
+    of the errors in `rest`, `links[c]` the classes where c is known to have neighbours, with their number,
+    `leaning[c]` those where it may have, with the number that is expected.
     """
 
     x: Floats
