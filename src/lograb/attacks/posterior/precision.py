@@ -35,10 +35,10 @@ def _binary_steps(flat: Floats) -> Floats:
     sizes = [size for size in np.unique(exponent[whole > 0])
              if ((exponent == size) & (whole > 0)).sum() >= LEAST_ENTRIES]  # fmt: skip
     if not sizes:
-        return np.ldexp(1.0, exponent - MANTISSA)
+        return np.asarray(np.ldexp(1.0, exponent - MANTISSA))
     finest = np.array([steps[(exponent == size) & (whole > 0)].min() for size in sizes])
     larger = np.minimum(np.searchsorted(sizes, np.where(whole > 0, exponent, sizes[0])), len(sizes) - 1)
-    return np.ldexp(1.0, finest[larger])
+    return np.asarray(np.ldexp(1.0, finest[larger]))
 
 
 def _trailing_zeros(whole: Ints) -> Ints:
