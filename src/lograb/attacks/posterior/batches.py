@@ -72,8 +72,8 @@ class Batch:
     def strength(self) -> Floats:
         """How far what the embedding says is believed, 0 to 1, shape (b,).
 
-        Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge a
-        complete frame is any orthonormal basis, and says nothing.
+        Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge
+        a complete frame is any orthonormal basis, and says nothing.
         """
         if not self.paired and not self.truncated:
             return np.zeros(len(self.which))
@@ -126,7 +126,7 @@ def patch_noise(seen: Observations) -> Floats:
 
 
 def readable(seen: Observations, variance: Floats, max_entries: int) -> tuple[Ints, dict[str, int]]:
-    """Choose the patches that fit into the budget, smallest first, and count those whose embedding says nothing."""
+    """Choose the patches that fit into the budget, smallest first; count those whose embedding says nothing."""
     sizes = seen.sizes
     chosen = np.flatnonzero((sizes >= 2) & (seen.ranks >= 1))
     chosen = chosen[np.argsort(sizes[chosen], kind="stable")]

@@ -50,8 +50,10 @@ class Beliefs:
         Probability before any evidence but degrees and membership.
     own : float array
         For each pair in each patch: the part of its log-odds that comes from this patch.
-    degrees : list of Degrees
-        Of the members of each batch, as the judgement has them.
+    degrees : dict of Degrees
+        Of the members of each batch that was judged, by the start of its entries.
+    beyond : tuple of keys, probabilities, and a number
+        Pairs of patches beyond the budget that solved rows tell of, and the edges that these still miss.
     told : dict
         What is told about the attack in the end.
     """
@@ -61,7 +63,8 @@ class Beliefs:
     status: npt.NDArray[np.int8]
     chance: Floats
     own: Floats
-    degrees: list[Degrees] = field(default_factory=list)
+    degrees: dict[int, Degrees] = field(default_factory=dict)
+    beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
     told: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -72,7 +75,8 @@ class Beliefs:
     @property
     def known(self) -> npt.NDArray[np.int8]:
         """1 and -1 for pairs that are no question any more, else 0."""
-        sure = (self.status == Status.CERTAIN) | ((self.status == Status.WEIGHED) & (np.abs(self.log_odds) > SOUND))
+        checked = (self.status == Status.WEIGHED) & (np.abs(self.log_odds) > SOUND)
+        sure = (self.status == Status.CERTAIN) | checked
         return np.asarray(np.where(sure, np.sign(self.log_odds), 0), dtype=np.int8)
 
     @property

@@ -61,7 +61,7 @@ class Question:
 
 
 def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
-    """Check the likeliest graph of every patch against its eigenvalues, mend those that fail, settle those that pass."""
+    """Check the likeliest graph of each patch against its eigenvalues; mend it if it fails, settle it if not."""
     if not scene.checkable:
         return beliefs
 
@@ -70,7 +70,8 @@ def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
             given = beliefs.log_odds[scene.entry[batch.entries]]
             others = np.clip(given - beliefs.own[batch.entries], -MAX_COST, MAX_COST)
             asked = np.arange(len(batch.which) if batch.size <= MAX_SIZE[0] else 0)
-            yield Question(batch, asked, batch.matrix(given), batch.matrix(others), np.zeros((len(batch.which), 1, 1)))
+            nothing = np.zeros((len(batch.which), 1, 1))
+            yield Question(batch, asked, batch.matrix(given), batch.matrix(others), nothing)
 
     found, passed = _ask(scene, questions(), len(beliefs.keys), "checking patches")
     n_read = sum(len(batch.which) for batch in scene.batches)
@@ -98,7 +99,8 @@ def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
                         asked.append(at)
                 if asked:
                     fixed = batch.matrix(view.known[entry].astype(float))
-                    yield Question(batch, np.array(asked), batch.matrix(view.log_odds[entry]), MAX_COST * fixed, fixed)
+                    given = batch.matrix(view.log_odds[entry])
+                    yield Question(batch, np.array(asked), given, MAX_COST * fixed, fixed)
 
         found, passed = _ask(scene, questions(), len(doubt), "checking patches again")
         new = (known == 0) & (found != 0)

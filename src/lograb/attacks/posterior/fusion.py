@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
+from scipy.special import expit, log_ndtr, logit
 
 from lograb.attacks.posterior.batches import DROWNED, Batch
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
@@ -24,7 +24,7 @@ from lograb.attacks.posterior.gauge import first_guess, refit
 from lograb.attacks.posterior.leading import ZERO, Leading, leading
 from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
-from lograb.types import Floats, Ints
+from lograb.types import Bools, Floats, Ints
 
 Verdicts = npt.NDArray[np.int8]
 
@@ -35,12 +35,18 @@ LEAST_CHANCE, MOST_BY_CHANCE = 1e-5, 0.95
 MOST_BY_RULE = 10.0
 PROMISED = (0.7, 1.3)
 BALANCE_STEPS = 3
+LARGE, LITTLE = 500, 0.02
+"""Members from which a patch is not judged if a smaller share of its pairs is open."""
 ENOUGH_PAIRS = 100
 """From which the spread of errors is measured."""
 LEAST_DISPERSION = 0.1
 MOST_DISPERSION = 1.0
 LEAST_VARIANCE = 1.0 / (2 * MAX_LOG_ODDS)
 """Of what a patch reads, so that one that reads 0 or 1 says no more than `MAX_LOG_ODDS`."""
+SHARED = 0.05
+"""Relative variance up to which doubt about the value of an edge is the same in all patches."""
+LEAST_FACTOR = 0.65
+"""By which an edge is off in all patches: with less, whatever non-edges have in common would pass for edges."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +103,22 @@ def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
 
 def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge all open pairs, each given the current estimate of all others, again and again."""
-    works, usual = settle(scene)
     verdict = beliefs.known
+    unasked = [_unasked(batch, beliefs.open[scene.entry[batch.entries]]) for batch in scene.batches]
+    works, usual = settle(scene)
+    works = [work for work, done in zip(works, unasked) if not done]
     evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
-    judged = replace(beliefs, own=own, chance=expit(by_chance), degrees=degrees).tell(degree_spread=usual.spread)
+    by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
+    judged = replace(beliefs, own=own, chance=expit(by_chance), degrees=by_start)
+    judged = judged.tell(degree_spread=usual.spread)
     return judged.settle(judged.open, odds, Status.OPEN)
+
+
+def _unasked(batch: Batch, open_: Bools) -> bool:
+    """Whether nothing is left to ask a batch, or next to nothing for what it would cost."""
+    return not open_.any() or (batch.size > LARGE and float(open_.mean()) < LITTLE)
 
 
 def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
@@ -129,7 +144,7 @@ def hubs(batch: Batch, centres: Ints) -> Ints:
 
 def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> Floats:
     """Log-odds of all pairs before any evidence but degrees and verdicts, averaged over patches, shape (m,)."""
-    flat = np.empty(len(scene.entry))
+    flat, counts = np.zeros(len(scene.entry)), np.zeros(len(verdict))
 
     def judge(work: Patchwork) -> Floats:
         chance = _chance(work, verdict[scene.entry[work.batch.entries]])
@@ -137,7 +152,9 @@ def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> F
 
     for work, odds in zip(works, ordered_map(judge, works)):
         flat[work.batch.entries] = odds
-    return np.asarray(np.bincount(scene.entry, flat, len(verdict)) / np.maximum(scene.counts, 1))
+        counts += np.bincount(scene.entry[work.batch.entries], minlength=len(verdict))
+    total = np.bincount(scene.entry, flat, len(verdict))
+    return np.where(counts > 0, total / np.maximum(counts, 1.0), logit(LEAST_CHANCE))
 
 
 def iterate(
@@ -155,11 +172,11 @@ def iterate(
     evidence, prior, by_chance : float arrays, shape (m,)
         Log-likelihood ratios, summed over patches; log-odds before them; and those by degrees and verdicts alone.
     own : float array
-        The ratio of each pair in each patch.
+        For each pair in each patch: by how much the ratio would fall without what this patch read last.
     degrees : list of Degrees, for each batch
     """
     size, entry, settings = len(verdict), scene.entry, scene.settings
-    free, own = verdict == 0, np.zeros(len(entry))
+    free, read, fused = verdict == 0, np.zeros((4, len(entry))), np.zeros((4, size))
     ratio, rule = np.zeros(size), np.zeros(size)
     by_chance = odds_by_chance(works, scene, verdict)
     shift = _balanced(scene.lift, scene.bins, free, by_chance, (1.0, 1.0))
@@ -175,7 +192,9 @@ def iterate(
         current: Floats | None = probability
         last = number == settings.iterations - 1
 
-        def judge(at: int, current: Floats | None = current, last: bool = last) -> tuple[Floats, Scale | None, Degrees]:
+        def judge(
+            at: int, current: Floats | None = current, last: bool = last
+        ) -> tuple[Floats, Scale | None, Degrees]:
             work = works[at]
             place = entry[work.batch.entries]
             means = None if current is None else work.batch.matrix(current[place])
@@ -183,8 +202,9 @@ def iterate(
 
         revised, kept = (again, settings.damping) if number else (range(len(works)), 0.0)
         for at, found in zip(revised, ordered_map(judge, revised)):
-            own[works[at].batch.entries], scales[at], degrees[at] = found
-        ratio = kept * ratio + (1 - kept) * np.bincount(entry, own, size)
+            read[:, works[at].batch.entries], scales[at], degrees[at] = found
+        fused = _fuse(read, entry, size)
+        ratio = kept * ratio + (1 - kept) * (_over_factor(*fused[:3]) + fused[3])
         if current is not None:
             peopled = [work for work in works if work.peopled]
             rule = kept * rule + (1 - kept) * _joined(peopled, entry, current)
@@ -196,7 +216,7 @@ def iterate(
         judged = np.where(free, expit(log_odds), verdict > 0)
         kept = settings.damping
         probability = judged if probability is None else kept * probability + (1 - kept) * judged
-    return evidence, prior, by_chance, own, degrees
+    return evidence, prior, by_chance, _parts(read, entry, works, fused), degrees
 
 
 def _joined(works: list[Patchwork], entry: npt.NDArray[np.int32], probability: Floats) -> Floats:
@@ -245,17 +265,52 @@ def _balanced(
     return np.asarray(shift)
 
 
-def likelihood_ratio(estimate: Floats, variance: Floats, value: Floats, doubt: Floats) -> Floats:
-    """log N(x; t, v + t² doubt) - log N(x; 0, v): an edge reads t, with doubt about t, and no edge reads 0."""
+def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats, counts: Ints) -> Floats:
+    """What has to be summed over the patches of a pair, `counts` of them, shape (4, n).
+
+    A patch reads x ~ N(0, v) if the pair is no edge, and x ~ N(s t, w) if it is one. There t is the value that an
+    edge should have, and s the factor by which it is off in all patches, because the same neighbours are missed in
+    all of them; w is v and t² times the rest of the doubt. Given s, the log-likelihood ratio is
+    s Σ t x / w - s² Σ t² / 2w, and a part without s.
+    """
     variance = np.maximum(variance, LEAST_VARIANCE)
-    wide = variance + value**2 * doubt
-    return np.asarray((estimate**2 / variance - (estimate - value) ** 2 / wide - np.log(wide / variance)) / 2)
+    shared = np.where(counts > 1, np.minimum(doubt, SHARED), 0.0)
+    wide = variance + value**2 * (doubt - shared)
+    information = value**2 / wide
+    alone = (estimate**2 * (1.0 / variance - 1.0 / wide) - np.log(wide / variance)) / 2
+    return np.stack([information, value * estimate / wide, information * shared, alone])
+
+
+def _fuse(read: Floats, entry: npt.NDArray[np.int32], size: int) -> Floats:
+    """Sum what patches read: information, score and part without s of all pairs, and the variance of s, (4, m)."""
+    information, score, shared, alone = (np.bincount(entry, row, size) for row in read)
+    return np.stack([information, score, shared / np.maximum(information, 1e-12), alone])
+
+
+def _over_factor(information: Floats, score: Floats, spread: Floats) -> Floats:
+    """log of the mean of exp(s score - s² information / 2) over s ~ N(1, spread), s > `LEAST_FACTOR`."""
+    spread = np.maximum(spread, 1e-9)
+    more = 1.0 + spread * information
+    everywhere = ((spread * score**2 + 2.0 * score - information) / more - np.log(more)) / 2
+    after = ((1.0 + spread * score) / more - LEAST_FACTOR) / np.sqrt(spread / more)
+    return np.asarray(everywhere + log_ndtr(after) - log_ndtr((1.0 - LEAST_FACTOR) / np.sqrt(spread)))
+
+
+def _parts(read: Floats, entry: npt.NDArray[np.int32], works: list[Patchwork], fused: Floats) -> Floats:
+    """By how much the log-likelihood ratio of a pair would fall without each of its patches, for each reading."""
+    joint, found = _over_factor(*fused[:3]), np.zeros(len(entry))
+    for work in works:
+        at = work.batch.entries
+        pair, (information, score, _, alone) = entry[at], read[:, at]
+        others = np.maximum(fused[0, pair] - information, 0.0)
+        found[at] = joint[pair] - _over_factor(others, fused[1, pair] - score, fused[2, pair]) + alone
+    return found
 
 
 def _judge(
     work: Patchwork, means: Floats | None, verdict: Verdicts, counts: Ints, scale: Scale | None, last: bool
 ) -> tuple[Floats, Scale | None, Degrees]:
-    """What a batch says about its pairs, log-likelihood ratios, and what that says about degrees.
+    """What a batch says about its pairs (see `_weigh`), and what that says about degrees.
 
     `means` and `scale` are None before the first iteration. In the last one the variance that theory claims gives
     way to the one that is measured where that is smaller; before, it would have guesses harden too early.
@@ -270,7 +325,7 @@ def _judge(
         batch = refit(batch, means * root[:, :, None] * root[:, None, :])
     strength = np.repeat(work.batch.strength, batch.size * (batch.size - 1) // 2)
     if strength.max() < DROWNED:
-        return np.zeros(len(strength)), None, degrees
+        return np.zeros((4, len(strength))), None, degrees
     found = pair_evidence(batch, means, degrees.mean, work.first.isolated)
     scale = read_scale(means, found.estimate, found.variance + found.shared, degrees.mean)
     noise, shared = batch.pairs(found.variance), found.shared
@@ -290,7 +345,7 @@ def _judge(
     factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
     factor = np.maximum(factor, LEAST_DISPERSION if last else 1.0)
     noise, hidden = factor * noise, factor * hidden
-    return strength * likelihood_ratio(estimate, np.maximum(noise, hidden), value, doubt), scale, degrees
+    return strength * _weigh(estimate, np.maximum(noise, hidden), value, doubt, counts), scale, degrees
 
 
 def _dispersion(batch: Batch, squares: Floats) -> Floats:

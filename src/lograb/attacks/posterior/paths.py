@@ -34,6 +34,7 @@ FAINT = 1e-3
 """Probability up to which a known pair is on no path: it counts as impossible."""
 MOST_UNSURE = 0.1
 """Expected number of wrong pairs, over that of edges, up to which paths are followed."""
+ENOUGH = 100.0
 IN_REACH = 0.05
 """Share of edges among open pairs in reach on which the model is wrong."""
 ITERATIONS = 20
@@ -73,7 +74,7 @@ def paths(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 
 def _misfit(beliefs: Beliefs, misfit: float, share: float | None) -> Beliefs:
-    """Take the model to be wrong on some open pairs, of which a share are edges: as among all of them unless given."""
+    """Take the model to be wrong on some open pairs, of which a share are edges: as among all unless given."""
     probability, open_ = beliefs.probability, beliefs.open
     share = float(probability[open_].mean()) if share is None and open_.any() else share or 0.0
     mixed = np.clip((1.0 - misfit) * probability + misfit * share, expit(-CERTAIN), expit(CERTAIN))
@@ -82,8 +83,24 @@ def _misfit(beliefs: Beliefs, misfit: float, share: float | None) -> Beliefs:
 
 def reconcile(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge pairs again by the balls, of radius 2 or more, that they lie in or out of."""
-    keys, ball, n_nodes = beliefs.keys, scene.ball, scene.whole.n_nodes
-    edges = np.flatnonzero(beliefs.known > 0)
+    read = np.concatenate([batch.which for batch in scene.batches])
+    tells = np.isin(np.arange(scene.whole.n_nodes), scene.centres[read]) & (scene.whole.protocol.d == 2)
+    return by_balls(beliefs, scene.ball, tells, scene.whole.n_nodes, scene.settings.misfit)
+
+
+def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: float) -> Beliefs:
+    """Rule out pairs that known edges bar, and let the others exchange messages with what balls say.
+
+    Parameters
+    ----------
+    ball : int64 array, increasing
+        centre * n_nodes + member, without the centres themselves.
+    tells : bool array, shape (n_nodes,)
+        As in `list_paths`.
+    misfit : float
+        Share of open pairs on which the model is wrong.
+    """
+    keys, edges = beliefs.keys, np.flatnonzero(beliefs.known > 0)
     # Where two known edges lead out of a ball together, the one at its centre is usually right.
     reopened = np.zeros(len(keys), dtype=bool)
     reopened[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = True
@@ -91,12 +108,10 @@ def reconcile(scene: Scene, beliefs: Beliefs) -> Beliefs:
     known = beliefs.known
     barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
     beliefs = beliefs.settle(barred, np.full(len(keys), -CERTAIN), Status.CERTAIN)
-    beliefs = _misfit(beliefs, scene.settings.misfit, IN_REACH)
-    read = np.concatenate([batch.which for batch in scene.batches])
-    tells = np.isin(np.arange(n_nodes), scene.centres[read]) & (scene.whole.protocol.d == 2)
+    beliefs = _misfit(beliefs, misfit, IN_REACH)
     free, probability = beliefs.known == 0, beliefs.probability
     unsure = np.minimum(probability, 1.0 - probability)[free].sum()
-    if unsure > MOST_UNSURE * probability.sum():  # messages between pairs of which nothing is known run away
+    if unsure > MOST_UNSURE * max(probability.sum(), ENOUGH):  # where little is known messages run away
         return beliefs
     listed = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
     log_odds = follow(listed, logit(probability), free, beliefs.status == Status.WEIGHED)

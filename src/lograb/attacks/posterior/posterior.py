@@ -19,12 +19,14 @@ from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_o
 from lograb.attacks.posterior.paths import paths
 from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.attacks.posterior.solving import rows
 from lograb.attacks.posterior.temper import temper
 from lograb.pairs import shared_pairs, unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 STAGES: dict[str, Callable[[Scene, Beliefs], Beliefs]] = {
+    "rows": rows,
     "judge": judge,
     "check": check,
     "again": again,
@@ -83,7 +85,9 @@ def posterior(
         if name in settings.stages:
             beliefs = stage(scene, beliefs)
     told = beliefs.told | {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
-    return _answer(whole, beliefs.keys, beliefs.probability, told, empty=_members(whole, empty))
+    keys, probability, missing = beliefs.beyond
+    keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
+    return _answer(whole, keys, probability, told, empty=_members(whole, empty), missing=missing)
 
 
 def _members(seen: Observations, which: Ints | None) -> Observations | None:
@@ -97,6 +101,7 @@ def _answer(
     told: dict[str, Any],
     calibrated: bool = True,
     empty: Observations | None = None,
+    missing: float = 0.0,
 ) -> Reconstruction:
     """List the pairs that are not negligible, and claim those above the best cut; none in `empty` patches."""
     if empty is not None:
@@ -104,7 +109,7 @@ def _answer(
         probability = np.where(inside, SURE, probability)
     listed = probability >= LISTED
     judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
-    cut, expected = best_expected_f1(scores, float(probability[~listed].sum()))
+    cut, expected = best_expected_f1(scores, float(probability[~listed].sum()) + missing)
     claimed = scores >= cut
     told = told | {"cut": cut if np.isfinite(cut) else None, "expected": expected, "judged": len(keys),
                    "unlisted": float(probability[~listed].mean()) if not listed.all() else 0.0}

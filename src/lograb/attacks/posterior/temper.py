@@ -1,9 +1,9 @@
 """Self-knowledge: how wrong the attack is, told by what was seen, without the truth.
 
-With Ŝ made of the probabilities p, Ŝ Y - Y M holds (Ŝ - S) U and noise of known size. So what is left of its square
-estimates Σ w² (a - p)² u², the error that was made; if probabilities are right, that is Σ w² p (1 - p) u² on average.
-What exceeds it are pairs that are not what they are taken for: edges that are none, and edges that were missed. The
-number of edges, which degrees tell, says how many of each. Probabilities are moved accordingly, patch by patch.
+With Ŝ made of the probabilities p, Ŝ Y - Y M holds (Ŝ - S) U and noise of known size. So what is left of its
+square estimates Σ w² (a - p)² u², the error that was made; if probabilities are right, that is Σ w² p (1 - p) u²
+on average. What exceeds it are pairs that are not what they are taken for: edges that are none, and missed ones.
+The number of edges, which degrees tell, says how many of each. Probabilities are moved, patch by patch.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scipy.special import logit
 
 from lograb.attacks.posterior.batches import Batch, observed_blocks
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.leading import ZERO
 from lograb.parallel import ordered_map
 from lograb.types import Floats
 
@@ -37,15 +38,14 @@ class Error(NamedTuple):
 
 def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Move the probabilities of open pairs by the errors that their patches show."""
-    if not beliefs.degrees:
-        return beliefs
+    batches = [batch for batch in scene.batches if batch.entries.start in beliefs.degrees]
     size, probability = len(beliefs.keys), beliefs.probability
     false, missed = np.zeros(size), np.zeros(size)
 
-    def one(position: int) -> Error:
-        return _errors(scene, beliefs, position, probability)
+    def one(batch: Batch) -> Error:
+        return _errors(scene, beliefs, batch, probability)
 
-    for batch, error in zip(scene.batches, ordered_map(one, range(len(scene.batches)))):
+    for batch, error in zip(batches, ordered_map(one, batches)):
         pairs = batch.size * (batch.size - 1) // 2
         entry = scene.entry[batch.entries]
         false += np.bincount(entry, np.repeat(error.false, pairs), size)
@@ -57,9 +57,9 @@ def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
     return beliefs.settle(beliefs.open, odds, Status.OPEN)
 
 
-def _errors(scene: Scene, beliefs: Beliefs, position: int, probability: Floats) -> Error:
+def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -> Error:
     """Estimate how wrong the probabilities are in the patches of a batch."""
-    batch, degrees = scene.batches[position], beliefs.degrees[position]
+    degrees = beliefs.degrees[batch.entries.start]
     entry = scene.entry[batch.entries]
     p, chance = batch.matrix(probability[entry]), batch.matrix(beliefs.chance[entry])
     free = batch.matrix(beliefs.open[entry].astype(float))
@@ -82,10 +82,14 @@ def _errors(scene: Scene, beliefs: Beliefs, position: int, probability: Floats) 
     # Along all mixtures of both kinds that explain the error, the one that has the right number of edges.
     share = (others / by_missed - lacking / made) / (edges / by_false + others / by_missed + 1e-12)
     share = np.clip(share, 0.0, 1.0)
-    missed = (1.0 - share) * made / by_missed
+    missed = np.minimum((1.0 - share) * made / by_missed, 1.0)  # at worst nothing but chance is left
     if batch.valued:  # eigenvalues tell how many edges there are
-        missed = np.maximum(missed, (lacking - TOLERANCE * degrees.mean.sum(axis=1)) / np.maximum(others, 1e-9))
+        short = (lacking - TOLERANCE * degrees.mean.sum(axis=1)) / np.maximum(others, 1e-9)
+        fits = (excess < 2.0 * deviation) & batch.readable
+        missed = np.where(fits, missed, np.clip(short, missed, 1.0))
     heard = batch.strength  # a patch that is not believed shows no errors either
+    if batch.readable:  # nor one that shows no eigenvalue but 0
+        heard = heard * (batch.mu[:, -1] < 1.0 - ZERO)
     return Error(heard * np.clip(share * made / by_false, 0.0, 1.0), heard * missed)
 
 

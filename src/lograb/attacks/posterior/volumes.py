@@ -8,8 +8,10 @@ possible value. A hub, a member joined to all others, tells more: its entry is �
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.evidence import attenuation
@@ -23,10 +25,13 @@ BULK = 0.3
 semicircle, 1/3 for equal spacing."""
 NOISE_ERROR = 0.3
 """Relative error by noise for each σ² q, over that of the mean for all members."""
+NEAR = (0.3, 3.0)
+"""Bounds of what a patch tells, in units of that mean."""
 VOLUME_ERROR = 0.03
 """Variance of the logarithm of a volume that no hub tells."""
-DENSE_RIM = 2.0
-"""Twice the log-odds of a sparse rim."""
+SOME_DENSE = 0.25
+"""Share of patches with a dense rim before any of them is seen."""
+STEPS = 20
 MAX_MULTIPLE = 200
 LEAST_ENTRY = 1e-2
 LEAST_REST = 0.05
@@ -42,12 +47,15 @@ class Usual:
     ----------
     spread : float
         Squared coefficient of variation of degrees inside a patch; those of hubs do not count, they are known.
+    dense : float
+        Share of patches with a hub around which most are joined to each other.
     ratio : float
         Typical vol / (q - 1), of patches that tell.
     """
 
     spread: float
     ratio: float
+    dense: float = 0.25
 
 
 def _fourth_powers(first: Leading) -> Floats:
@@ -82,13 +90,13 @@ def inverse_volume(batch: Batch, first: Leading) -> Floats:
     rest = share * (1.0 - squares.sum(axis=2)) - fourth
     found = first.over_component(own + rest * hidden[:, None])
     trust = 1.0 / (1.0 + (NOISE_ERROR * batch.variance[:, None] * batch.size) ** 2)
-    return np.asarray(np.maximum(trust * found + (1.0 - trust) * level[:, None], 0.3 * level[:, None]))
+    return np.asarray(level[:, None] * (1.0 - trust + trust * np.clip(found / level[:, None], *NEAR)))
 
 
 def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
     """Learn from all patches what degrees are usual."""
     total = weight = 0.0
-    ratios = [np.empty(0)]
+    ratios, rims = [np.empty(0)], [np.empty((2, 0))]
     for batch, first in zip(batches, firsts):
         q, whole = batch.size, first.connected & (batch.variance * batch.size < CALM)
         if q < 4 or not np.isfinite(first.variance).all():
@@ -103,10 +111,12 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
         weight += float(count[whole].sum())
         if not batch.guessed:
             ratios.append((q / (q - 1) / inverse_volume(batch, first)[:, 0])[whole])
+        if q > 3:
+            rims.append(_rims(batch, first, np.full(len(known[0]), 4.0 * (q - 1))).off)
     spread = max(total / weight, 0.05) if weight else 0.5
     ratio = np.concatenate(ratios)
     typical = float(np.clip(np.median(ratio), 2.0, 40.0)) if len(ratio) else 2.0 * TYPICAL_RATIO
-    return Usual(spread, typical)
+    return Usual(spread, typical, _share_dense(np.concatenate(rims, axis=1)))
 
 
 def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Floats:
@@ -129,32 +139,49 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
         found[exact] = _whole_numbers(first, exact, found[exact])
     known = first.hubs
     if len(known[0]):
-        found[known[0]] = _around_hubs(batch, guessed, first, found[known])[:, None]
+        rims = _rims(batch, first, found[known])
+        dense = rims.off[1] - rims.off[0] < 2.0 * logit(usual.dense)
+        found[known[0]] = ((batch.size - 1) * np.exp(np.where(dense, rims.volume[1], rims.volume[0])))[:, None]
     return np.asarray(np.clip(found, least, most))
 
 
-def _around_hubs(batch: Batch, guessed: Batch, first: Leading, otherwise: Floats) -> Floats:
-    """Estimate volumes of patches with a known hub, from its entry and from the eigenvalues, by their errors.
+class Rims(NamedTuple):
+    """Two volumes that a patch with a known hub may have, around a sparse rim and a dense one, (2, hubs)."""
 
-    If the degrees on the rim are 1 / x, tr S² is (q - 1) (x - x²) + 2 x: with T = tr S² there are two solutions, a
-    sparse and a dense rim, between which the entry decides.
+    volume: Floats
+    """Logarithm of vol / (q - 1), by the hub's entry and the eigenvalues, each by its error."""
+    off: Floats
+    """Squared difference between the two, in units of its variance."""
+
+
+def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
+    """Estimate volumes of patches with a known hub.
+
+    If the degrees on the rim are 1 / x, tr S² is (q - 1) (x - x²) + 2 x: for a given one there are two solutions.
     """
     (patch, _), q = first.hubs, batch.size
-    expected = np.log(np.maximum(otherwise / (q - 1), 2.0))[None]
+    expected = np.tile(np.log(np.maximum(otherwise / (q - 1), 2.0)), (2, 1))
     if batch.valued and q > 3:
         trace = q * mean_square(batch)[0][patch]
         root = np.sqrt(np.maximum((q + 1.0) ** 2 - 4.0 * (q - 1.0) * trace, 0.0))
         x = (q + 1.0 + np.stack([root, -root])) / (2.0 * (q - 1.0))
         expected = np.log1p(1.0 / np.clip(x, 1.0 / (q - 1.0), 1.0))
-    error = np.full(expected.shape, np.inf)
-    value = np.zeros(expected.shape)
-    if np.isfinite(first.variance).all():
-        error = 4.0 * first.variance[first.hubs] * np.exp(expected)
-        value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY)) - np.minimum(error, 1.0) / 4.0
-    off = (value - expected) ** 2 / (error + VOLUME_ERROR)
-    best = np.argmin(off + DENSE_RIM * np.arange(len(off))[:, None], axis=0), np.arange(len(patch))
-    share = VOLUME_ERROR / (VOLUME_ERROR + error[best])
-    return np.asarray((q - 1.0) * np.exp(share * value[best] + (1.0 - share) * expected[best]))
+    if not np.isfinite(first.variance).all():
+        return Rims(expected, np.zeros(expected.shape))
+    error = 4.0 * first.variance[first.hubs] * np.exp(expected)
+    value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY)) - np.minimum(error, 1.0) / 4.0
+    share = VOLUME_ERROR / (VOLUME_ERROR + error)
+    off = (value - expected) ** 2 / (error + VOLUME_ERROR) + np.log(error + VOLUME_ERROR)
+    return Rims(share * value + (1.0 - share) * expected, off)
+
+
+def _share_dense(off: Floats) -> float:
+    """Find the share of patches with a dense rim, by expectation-maximisation; shape (2, hubs)."""
+    share = SOME_DENSE
+    for _ in range(STEPS):
+        dense = expit((off[0] - off[1]) / 2 + logit(share))
+        share = float((dense.sum() + SOME_DENSE) / (len(dense) + 1.0))
+    return share
 
 
 def _whole_numbers(first: Leading, exact: Ints, about: Floats) -> Floats:
