@@ -147,8 +147,8 @@ def survey(
     n, radius, use_members = whole.n_nodes, whole.protocol.d, "membership" in settings.channels
     inside = [pair_keys(batch.members, n)[0].ravel() for batch in batches]
     stars = star_keys(ball, n) if radius == 1 else np.empty(0, np.int64)
-    keys, entry = np.unique(np.concatenate([*inside, stars]), return_inverse=True)
-    entry = entry[: len(entry) - len(stars)].astype(np.int32)
+    keys, places = np.unique(np.concatenate([*inside, stars]), return_inverse=True)
+    entry = places[: len(places) - len(stars)].astype(np.int32)
     counts = np.bincount(entry, minlength=len(keys))
     pairs = unpair(keys, n)
     verdict, bins = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
@@ -161,4 +161,4 @@ def survey(
         lift[N_BINS] = COMPANIONS[0 if len(ball) else 1] * (radius > 1 or not len(ball))
     scene = Scene(seen, whole, batches, variance, centres, entry, counts, bins, lift, ball, settings, progress)
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
-    return scene, Beliefs(keys, CERTAIN * verdict, status, np.zeros(len(keys)), np.zeros(len(entry)))
+    return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

@@ -104,6 +104,7 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
         noise = variance[:, :, None] * lengths[:, None, :]
         both = lengths[:, :, None] * lengths[:, None, :]
         together = np.clip((products - noise - noise.swapaxes(1, 2)) / both, 0.0, 1.0)
-        together = np.where(several[:, :, None], together, 1.0)
+        # Where noise drowns the columns, all members count as one component.
+        together = 1.0 - np.where(several[:, :, None], batch.strength[:, None, None] * (1.0 - together), 0.0)
         together[:, np.arange(q), np.arange(q)] = 1.0
     return Leading(entries, variance, together, hub)

@@ -24,7 +24,7 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Solve rows of large truncated patches with little noise, and settle the pairs in them."""
     if not scene.checkable:
         return beliefs
-    seen, where = scene.seen, {}
+    seen, where = scene.seen, dict[int, tuple[int, int]]()
     for number, batch in enumerate(scene.batches):
         where |= {int(patch): (number, at) for at, patch in enumerate(batch.which)}
     fitting = (seen.sizes > np.maximum(seen.ranks, LEAST_SIZE - 1)) & (scene.variance * seen.sizes < CALM**2)

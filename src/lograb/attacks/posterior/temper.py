@@ -19,6 +19,8 @@ from lograb.attacks.posterior.leading import ZERO
 from lograb.parallel import ordered_map
 from lograb.types import Floats
 
+TRUST = 0.5
+"""Share of the error shown that is put down to wrong pairs; the rest is wrong degrees, chosen on generated graphs."""
 SHARED_RATE = 0.05
 """Standard deviation of the share of wrong pairs between patches of one shape."""
 TOLERANCE = 0.15
@@ -77,7 +79,7 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
     edges, others = total(p * free), total(chance * (1.0 - p) * free)
     both = by_false + by_missed
     rate = _rate(excess / both, deviation / both)
-    made = np.maximum(rate * both, 1e-12)
+    made = np.maximum(TRUST * rate * both, 1e-12)
     lacking = degrees.mean.sum(axis=1) - total(p)
     # Along all mixtures of both kinds that explain the error, the one that has the right number of edges.
     share = (others / by_missed - lacking / made) / (edges / by_false + others / by_missed + 1e-12)
