@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.degrees import Degrees
-from lograb.attacks.posterior.rules import N_BINS, closest, likeness_bins, star_keys, verdicts
+from lograb.attacks.posterior.rules import closest, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.pairs import pair_keys, unpair
 from lograb.progress import Progress, ignore
@@ -110,10 +110,8 @@ class Scene:
         For each pair in each batch: its position in the keys.
     counts : int64 array, shape (m,)
         Patches read that contain the pair.
-    bins : int64 array, shape (m,)
-        Pairs with about as many patches in common.
-    lift : float array
-        By how much the log-odds of each bin are raised before anything is seen.
+    lift : float array, shape (m,)
+        By how much log-odds are raised because a pair co-occurs more than others.
     ball : int64 array
         centre * n_nodes + member of all balls, increasing.
     settings : PosteriorSettings
@@ -127,7 +125,6 @@ class Scene:
     centres: Ints
     entry: npt.NDArray[np.int32]
     counts: Ints
-    bins: Ints
     lift: Floats
     ball: Ints
     settings: PosteriorSettings
@@ -151,14 +148,12 @@ def survey(
     entry = places[: len(places) - len(stars)].astype(np.int32)
     counts = np.bincount(entry, minlength=len(keys))
     pairs = unpair(keys, n)
-    verdict, bins = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-    lift = np.zeros(N_BINS + 1)
+    verdict, lift = np.zeros(len(keys), np.int64), np.zeros(len(keys))
     if use_members:
         verdict = verdicts(pairs, ball, centres, n, radius)
-        occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
-        bins = likeness_bins(pairs, counts, occurrences, verdict == 0)
-        bins[closest(pairs, counts, occurrences)] = N_BINS
-        lift[N_BINS] = COMPANIONS[0 if len(ball) else 1] * (radius > 1 or not len(ball))
-    scene = Scene(seen, whole, batches, variance, centres, entry, counts, bins, lift, ball, settings, progress)
+        if radius > 1 or not len(ball):
+            occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
+            lift = COMPANIONS[0 if len(ball) else 1] * closest(pairs, counts, occurrences)
+    scene = Scene(seen, whole, batches, variance, centres, entry, counts, lift, ball, settings, progress)
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
     return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

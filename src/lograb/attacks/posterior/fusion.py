@@ -29,12 +29,11 @@ from lograb.types import Bools, Floats, Ints
 Verdicts = npt.NDArray[np.int8]
 
 MAX_LOG_ODDS = 60.0
-MIN_SHIFT, MAX_SHIFT = -4.0, 1.0
 CHANCE_APART = 1e-4
 LEAST_CHANCE, MOST_BY_CHANCE = 1e-5, 0.95
-MOST_BY_RULE = 10.0
-PROMISED = (0.7, 1.3)
 BALANCE_STEPS = 3
+UNSEEN = 0.1
+"""Share of the edges that a patch holds which shows no eigenvalue but 0."""
 LARGE, LITTLE = 500, 0.02
 """Members from which a patch is not judged if a smaller share of its pairs is open."""
 ENOUGH_PAIRS = 100
@@ -67,12 +66,6 @@ class Patchwork:
     usual: Usual
     start: Degrees
 
-    @property
-    def peopled(self) -> bool:
-        """Whether every member has a neighbour: isolated ones would have shown in the eigenvalues, and gone."""
-        batch = self.batch
-        return batch.readable and (not batch.truncated or bool((batch.mu[:, -1] < 1.0 - ZERO).all()))
-
 
 def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
     """Probability of each open pair if edges fell at random for these degrees, shape (b, q, q).
@@ -96,6 +89,8 @@ def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
     chance = np.minimum(rate[:, :, None] * rate[:, None, :], MOST_BY_CHANCE)
     if together is not None:
         chance = np.maximum(chance * together, CHANCE_APART)
+    if batch.readable and batch.truncated:  # isolated members do not show
+        chance[batch.mu[:, -1] > 1.0 - ZERO] *= UNSEEN
     diagonal = np.arange(batch.size)
     chance[:, diagonal, diagonal] = 0.0
     return np.asarray(chance)
@@ -177,15 +172,13 @@ def iterate(
     """
     size, entry, settings = len(verdict), scene.entry, scene.settings
     free, read, fused = verdict == 0, np.zeros((4, len(entry))), np.zeros((4, size))
-    ratio, rule = np.zeros(size), np.zeros(size)
+    ratio: Floats = np.zeros(size)
     by_chance = odds_by_chance(works, scene, verdict)
-    shift = _balanced(scene.lift, scene.bins, free, by_chance, (1.0, 1.0))
-    prior = by_chance + shift[scene.bins]
+    prior = _balanced(scene.lift, free, by_chance)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
     degrees = [work.start for work in works]
-    evidence: Floats = np.zeros(size)
     probability: Floats | None = None
     for number in range(settings.iterations):
         scene.progress("judging pairs", number, settings.iterations)
@@ -205,64 +198,20 @@ def iterate(
             read[:, works[at].batch.entries], scales[at], degrees[at] = found
         fused = _fuse(read, entry, size)
         ratio = kept * ratio + (1 - kept) * (_over_factor(*fused[:3]) + fused[3])
-        if current is not None:
-            peopled = [work for work in works if work.peopled]
-            rule = kept * rule + (1 - kept) * _joined(peopled, entry, current)
-        evidence = ratio + rule
-        if probability is not None:
-            shift = _shift(shift, scene.bins, free, by_chance, probability)
-            prior = by_chance + shift[scene.bins]
-        log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        log_odds = np.clip(ratio + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
         judged = np.where(free, expit(log_odds), verdict > 0)
         kept = settings.damping
         probability = judged if probability is None else kept * probability + (1 - kept) * judged
-    return evidence, prior, by_chance, _parts(read, entry, works, fused), degrees
+    return ratio, prior, by_chance, _parts(read, entry, works, fused), degrees
 
 
-def _joined(works: list[Patchwork], entry: npt.NDArray[np.int32], probability: Floats) -> Floats:
-    """Log-likelihood ratio of each pair from the rule that every member has a neighbour in its patch.
-
-    If no other pair of i is an edge, (i, j) must be one: the ratio is -log(1 - Π_{k≠j} (1 - p_ik)), from both
-    ends. Patches that overlap say the same; the strongest of them counts.
-    """
-    best = np.zeros(len(probability))
-
-    def judge(work: Patchwork) -> Floats:
-        batch = work.batch
-        absent = np.log1p(-np.minimum(batch.matrix(probability[entry[batch.entries]]), 1.0 - 1e-9))
-        others = np.minimum(absent.sum(axis=2)[:, :, None] - absent, -1e-9)
-        ratio = -np.log(-np.expm1(others))
-        if work.first.together is not None:  # members without an edge may be left
-            ratio = np.where(work.first.isolated[:, :, None], 0.0, ratio)
-        return np.minimum(batch.pairs(ratio + ratio.swapaxes(1, 2)), MOST_BY_RULE)
-
-    for work, ratios in zip(works, ordered_map(judge, works)):
-        np.maximum.at(best, entry[work.batch.entries], ratios)
-    return best
-
-
-def _shift(shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, probability: Floats) -> Floats:
-    """Move the prior of each bin towards the share of edges found in it (one step of expectation-maximisation)."""
-    expected = expit(by_chance + shift[bins])
-    found = np.bincount(bins[free], probability[free], len(shift)) + 1.0
-    promised = np.bincount(bins[free], expected[free], len(shift)) + 1.0
-    moved = np.clip(shift + np.log(found / promised), MIN_SHIFT, np.maximum(MAX_SHIFT, shift))
-    # Bins may trade edges, but all together keep about as many as the degrees promise: else a weak estimate that
-    # finds few edges would come to expect few.
-    return _balanced(moved, bins, free, by_chance, PROMISED)
-
-
-def _balanced(
-    shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, bounds: tuple[float, float]
-) -> Floats:
-    """Move all bins alike until they promise as many edges as the degrees do, within bounds."""
-    promised = max(float(expit(by_chance)[free].sum()), 1e-9)
-    for _ in range(BALANCE_STEPS):
-        p = expit((by_chance + shift[bins])[free])
-        ratio = float(p.sum()) / promised
-        slope = float((p * (1.0 - p)).sum()) / promised
-        shift = shift - (ratio - np.clip(ratio, *bounds)) / max(slope, 1e-9)
-    return np.asarray(shift)
+def _balanced(lift: Floats, free: Bools, by_chance: Floats) -> Floats:
+    """Log-odds by chance with a lift, lowered alike until they promise as many edges as the degrees do."""
+    promised, odds = float(expit(by_chance)[free].sum()), by_chance + lift
+    for _ in range(BALANCE_STEPS if lift.any() else 0):
+        p = expit(odds[free])
+        odds = odds - (float(p.sum()) - promised) / max(float((p * (1.0 - p)).sum()), 1e-9)
+    return odds
 
 
 def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats, counts: Ints) -> Floats:

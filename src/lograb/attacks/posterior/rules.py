@@ -12,7 +12,6 @@ from lograb.attacks.baselines.centres import possible_centres
 from lograb.ragged import owners
 from lograb.types import Bools, Floats, Ints, Observations
 
-N_BINS = 12
 TIED = 1e-12
 
 
@@ -61,27 +60,6 @@ def verdicts(pairs: Ints, ball: Ints, centres: Ints, n_nodes: int, radius: int) 
             asked = asked[inside]
             verdict[asked[verdict[asked] == 0]] = 1
     return verdict
-
-
-def likeness_bins(pairs: Ints, counts: Ints, occurrences: Ints, free: np.ndarray) -> Ints:
-    """Sort pairs into bins by the share of their patches that they have in common.
-
-    Parameters
-    ----------
-    pairs : int64 array, shape (m, 2)
-    counts : int64 array, shape (m,)
-        Patches that contain both nodes.
-    occurrences : int64 array, shape (n_nodes,)
-        Patches that contain each node.
-    free : bool array, shape (m,)
-        The pairs whose quantiles bound the bins.
-    """
-    both: Floats = np.sqrt(occurrences[pairs[:, 0]] * occurrences[pairs[:, 1]].astype(float))
-    likeness = counts / np.maximum(both, 1.0)
-    if not free.any():
-        return np.zeros(len(pairs), dtype=np.int64)
-    bounds = np.quantile(likeness[free], np.linspace(0, 1, N_BINS + 1)[1:-1])
-    return np.searchsorted(bounds, likeness, side="left")
 
 
 def closest(pairs: Ints, counts: Ints, occurrences: Ints) -> Bools:

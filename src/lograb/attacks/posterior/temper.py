@@ -20,7 +20,7 @@ from lograb.parallel import ordered_map
 from lograb.types import Floats
 
 TRUST = 0.5
-"""Share of the error shown that is put down to wrong pairs; the rest is wrong degrees, chosen on generated graphs."""
+"""Share of the error shown that is put down to wrong pairs; the rest is wrong degrees."""
 SHARED_RATE = 0.05
 """Standard deviation of the share of wrong pairs between patches of one shape."""
 TOLERANCE = 0.15
