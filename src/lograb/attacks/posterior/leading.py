@@ -97,14 +97,21 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
     if batch.valued and (zero.sum(axis=1) > 1).any():
         several = zero.sum(axis=1, keepdims=True) > 1
         rows = batch.frame * (zero * np.sqrt(scale))[:, None, :]
-        lengths = np.maximum((rows**2).sum(axis=2) - variance * zero.sum(axis=1, keepdims=True), 1e-3)
+        n_zero = zero.sum(axis=1, keepdims=True)
+        lengths = (rows**2).sum(axis=2) - variance * n_zero
+        spread = np.sqrt(2.0 * n_zero * variance**2 + 4.0 * variance * np.maximum(lengths, 0.0))  # of a length
+        lengths = np.maximum(lengths, 1e-3)
         entries = np.where(several, np.sqrt(lengths), entries)
+        wide = spread**2 / (4.0 * np.maximum(lengths, spread) + 1e-12)
         # cos² of two rows is 1 inside a component and 0 across, but for what noise adds to it.
         products = (rows @ rows.swapaxes(1, 2)) ** 2
-        noise = variance[:, :, None] * lengths[:, None, :]
-        both = lengths[:, :, None] * lengths[:, None, :]
+        noise, least = variance[:, :, None] * lengths[:, None, :], np.maximum(lengths, spread)
+        both = least[:, :, None] * least[:, None, :]
         together = np.clip((products - noise - noise.swapaxes(1, 2)) / both, 0.0, 1.0)
-        # Where noise drowns the columns, all members count as one component.
-        together = 1.0 - np.where(several[:, :, None], batch.strength[:, None, None] * (1.0 - together), 0.0)
+        # Rows that drown in noise are short, and therefore in a large component: all in the same.
+        drowned = 1.0 - batch.strength[:, None] * lengths**2 / (lengths**2 + spread**2)
+        apart = (1.0 - drowned[:, :, None] * drowned[:, None, :]) * (1.0 - together)
+        together = 1.0 - np.where(several[:, :, None], apart, 0.0)
+        variance = np.where(several, np.maximum(variance, wide), variance)
         together[:, np.arange(q), np.arange(q)] = 1.0
     return Leading(entries, variance, together, hub)
