@@ -191,7 +191,7 @@ def test_volume_of_a_complete_patch_is_read_without_bias(adjacency):
 
 @pytest.mark.parametrize("sigma", [0.0, 0.05, 0.1])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_volumes_of_truncated_patches_are_known_to_a_seventh(sigma, seed):
+def test_volumes_of_truncated_patches_are_known(sigma, seed):
     """Sparse and dense, regular and not, half of the spectrum hidden: S² has the diagonal that edges give it."""
     graphs = [nx.gnp_random_graph(80, 0.3, seed=seed), nx.powerlaw_cluster_graph(80, 3, 0.4, seed=seed),
               nx.connected_caveman_graph(8, 10), nx.barabasi_albert_graph(80, 5, seed=seed)]  # fmt: skip
@@ -199,7 +199,7 @@ def test_volumes_of_truncated_patches_are_known_to_a_seventh(sigma, seed):
         adjacency = nx.to_numpy_array(given)
         batch = batch_of(adjacency, 40, sigma, 10, seed)
         found = volumes(batch, batch, leading(batch), NOTHING_USUAL)[:, 0]
-        assert np.median(found) == pytest.approx(adjacency.sum(), rel=0.14)
+        assert np.median(found) == pytest.approx(adjacency.sum(), rel=0.1 if sigma < 0.1 else 0.2)
 
 
 def test_spread_of_degrees_leaves_hubs_out():

@@ -148,12 +148,13 @@ def survey(
     entry = places[: len(places) - len(stars)].astype(np.int32)
     counts = np.bincount(entry, minlength=len(keys))
     pairs = unpair(keys, n)
-    verdict, lift = np.zeros(len(keys), np.int64), np.zeros(len(keys))
+    verdict = np.zeros(len(keys), np.int64)
+    lift: Floats = np.zeros(len(keys))
     if use_members:
         verdict = verdicts(pairs, ball, centres, n, radius)
         if radius > 1 or not len(ball):
             occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
-            lift = COMPANIONS[0 if len(ball) else 1] * closest(pairs, counts, occurrences)
+            lift = np.where(closest(pairs, counts, occurrences), COMPANIONS[0 if len(ball) else 1], 0.0)
     scene = Scene(seen, whole, batches, variance, centres, entry, counts, lift, ball, settings, progress)
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
     return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

@@ -1,8 +1,8 @@
 """How many edges a patch holds: the volume vol = Σ d, which its first eigenvector leaves open.
 
 With s = d / vol, the squares of the first eigenvector, Σ_i s_i (S²)_ii = Σ_ij a_ij / (vol d_j) = q / vol. The kept
-columns give (S²)_ii up to the hidden eigenvalues, of which the sum is known (the trace of S is 0) and the largest
-possible value. A hub, a member joined to all others, tells more: its entry is √((q - 1) / vol).
+columns give (S²)_ii up to the hidden eigenvalues, of which the mean is known (the diagonal of S is 0), and the
+largest possible value. A hub, a member joined to all others, tells more: its entry is √((q - 1) / vol).
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ BULK = 0.3
 semicircle, 1/3 for equal spacing."""
 NOISE_ERROR = 0.3
 """Relative error by noise for each σ² q, over that of the mean for all members."""
+OWN_ERROR = 3.0
+"""The same of the mean of a member's hidden eigenvalues."""
+LEAST_HIDDEN = 1e-3
 NEAR = (0.3, 3.0)
 """Bounds of what a patch tells, in units of that mean."""
 VOLUME_ERROR = 0.03
@@ -80,16 +83,25 @@ def inverse_volume(batch: Batch, first: Leading) -> Floats:
     Noise in the columns and in s is the same only in the columns with eigenvalue 0. Where it drowns the products,
     all members get the mean of (S²)_ii, which the eigenvalues alone tell.
     """
-    level, hidden = mean_square(batch)
-    noise = batch.variance[:, None, None]
+    level, _ = mean_square(batch)
+    mu, loud = batch.mu, batch.variance[:, None] * batch.size
     inside = (batch.frame**2).sum(axis=2, keepdims=True)
-    squares = attenuation(batch)[:, None, None] * batch.frame**2 - noise * (1.0 - inside / 2)
+    noise = batch.variance[:, None, None] * (1.0 - inside / 2)
+    squares = attenuation(batch)[:, None, None] * batch.frame**2 - noise
     squares = np.where(zero_columns(batch)[:, None, :], 0.0, squares)
     share, fourth = first.entries**2 - first.variance, _fourth_powers(first)
-    own = fourth + share * (squares * (batch.mu**2)[:, None, :]).sum(axis=2)
-    rest = share * (1.0 - squares.sum(axis=2)) - fourth
-    found = first.over_component(own + rest * hidden[:, None])
-    trust = 1.0 / (1.0 + (NOISE_ERROR * batch.variance[:, None] * batch.size) ** 2)
+    found = fourth + share * (squares * (mu**2)[:, None, :]).sum(axis=2)
+    if batch.truncated:
+        # The diagonal of S is 0, which tells each member the mean of its hidden eigenvalues.
+        mean = -mu.sum(axis=1, keepdims=True) / (batch.size - batch.rank)
+        rest = np.clip(1.0 - share - squares.sum(axis=2), LEAST_HIDDEN, 1.0)
+        own = np.clip(-(share + (squares * mu[:, None, :]).sum(axis=2)) / rest, -1.0, mu[:, -1:])
+        own = mean + (own - mean) / (1.0 + (OWN_ERROR * loud) ** 2)
+        gap = np.maximum(mu[:, -1:] - own, 0.0)
+        hidden = own**2 + BULK * gap * np.minimum(gap, 1.0 + own)
+        found = found + (share * (1.0 - squares.sum(axis=2)) - fourth) * hidden
+    found = first.over_component(found)
+    trust = 1.0 / (1.0 + (NOISE_ERROR * loud) ** 2)
     return np.asarray(level[:, None] * (1.0 - trust + trust * np.clip(found / level[:, None], *NEAR)))
 
 
