@@ -9,7 +9,8 @@ import dataclasses
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -21,14 +22,14 @@ if __name__ == "__main__":
     some_rows = row | {"nargs": "*", "default": list(range(1, 9))}
     run = parse(__doc__, {
         "core": Part(lambda rows: core(rows), "the core table, rows 1 to 8", "~ 2 minutes", (some_rows,)),
-        "ablation": Part(lambda: ablation(), "the ablation table, full and auto", "1 minute"),
+        "ablation": Part(lambda: ablation(), "the ablation table, full and auto", "~ 10 minutes"),
         "choices": Part(lambda row: choices(row), "AFR with switches changed, row 1", "20 s",
                         (row | {"nargs": "?", "default": 1},)),
         "eigen-sync": Part(lambda rows: eigen_sync(rows), "Eigen-sync with switches changed, rows 1 to 8",
                            "~ 10 minutes", (some_rows,)),
         "centres": Part(lambda rows: centres(rows), "membership with and without published centres, rows 1 to 8",
                         "~ 15 s", (some_rows,)),
-        "clusters": Part(lambda: clusters(), "AFR on row 10 by the number of clusters", "10 s"),
+        "rules": Part(lambda: rules(), "AFR's thresholds on generated graphs; needs no data", "2 minutes"),
         "rivals": Part(lambda source, names: rivals(source, names),
                        "attacks on one instance of any source, seconds and memory", "seconds on Cora",
                        ({"metavar": "SOURCE"}, attacks)),
@@ -37,6 +38,7 @@ if __name__ == "__main__":
         "speed": Part(lambda: speed(), "seconds and memory of AFR, up to BlogCatalog", "2 minutes"),
     }, default="core")  # fmt: skip
 
+import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
@@ -79,16 +81,48 @@ ABLATION: list[tuple[str, dict[str, Any], str]] = [
 ]
 CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("as default", {}),
+    ("the last eigenpair kept", {"drop_last": "no"}),
+    ("the last eigenpair dropped from gap and residual too", {"drop_last": "everywhere"}),
+    ("fixed threshold, 0.1", {"threshold": "fixed"}),
+    ("half-edge threshold", {"threshold": "half-edge"}),
+    ("votes merged", {"cross_voting": "merged"}),
     ("always five edges per node", {"output": "fill"}),
     ("no cap of five edges", {"top_k": None}),
     ("cap of three", {"top_k": 3}),
-    ("no cross-voting", {"cross_voting": False}),
-    ("Otsu's threshold", {"threshold": "otsu"}),
     ("align_dim auto", {"align_dim": "auto"}),
-    ("no cross-voting, cap of three", {"cross_voting": False, "top_k": 3}),
-    ("no cross-voting, always five", {"cross_voting": False, "output": "fill"}),
-    ("no cross-voting, truncated patches too", {"cross_voting": False, "s_min": 0.0, "delta_min": 0.0}),
+    ("truncated patches too", {"s_min": 0.0, "delta_min": 0.0}),
 ]
+# Graphs and instances on which the rules of AFR were chosen, before any real graph was looked at.
+GENERATED: dict[str, Callable[[], nx.Graph]] = {
+    "power law, 2": lambda: nx.powerlaw_cluster_graph(1500, 2, 0.4, seed=1),
+    "power law, 3": lambda: nx.powerlaw_cluster_graph(1200, 3, 0.3, seed=2),
+    "blocks": lambda: nx.planted_partition_graph(20, 60, 0.06, 0.001, seed=3),
+    "square lattice": lambda: nx.grid_2d_graph(35, 35),
+    "triangles": lambda: nx.triangular_lattice_graph(30, 50),
+    "small world": lambda: nx.watts_strogatz_graph(1200, 6, 0.2, seed=4),
+    "tree": lambda: nx.barabasi_albert_graph(1500, 1, seed=5),
+    "uniform": lambda: nx.gnm_random_graph(1500, 2500, seed=6),
+    "dense, 100": lambda: nx.gnp_random_graph(100, 0.2, seed=1),
+    "dense, 30": lambda: nx.gnp_random_graph(30, 0.5, seed=2),
+    "cliques": lambda: nx.connected_caveman_graph(30, 10),
+    "regular, 10": lambda: nx.random_regular_graph(10, 300, seed=3),
+    "geometric": lambda: nx.random_geometric_graph(500, 0.1, seed=3),
+    "hubs": lambda: nx.barabasi_albert_graph(300, 8, seed=3),
+}
+BASE, CLUSTER = {"p": 0.6, "k": 32, "sigma": 0.05}, {"strategy": "cluster", "cluster_size": 20}
+PLACES: dict[str, dict[str, Any]] = {
+    "d = 1": BASE,
+    "σ = 0": BASE | {"sigma": 0.0},
+    "σ = 0.1": BASE | {"sigma": 0.1},
+    "k = 64": BASE | {"k": 64},
+    "d = 2": BASE | {"d": 2},
+    "d = 2, k = 64": BASE | {"d": 2, "k": 64},
+    "20 per cluster": BASE | CLUSTER,
+    "20, σ = 0": BASE | CLUSTER | {"sigma": 0.0},
+    "50, k = 64": BASE | CLUSTER | {"cluster_size": 50, "k": 64},
+    "random": BASE | {"strategy": "random"},
+}
+RULES = [choice for choice in CHOICES if choice[1].keys() <= {"drop_last", "threshold"}]
 HEAT = {"features": "heat-kernel"}
 SYNC_CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("as printed", {}),
@@ -96,13 +130,12 @@ SYNC_CHOICES: list[tuple[str, dict[str, Any]]] = [
     ("without the first eigenvector", {"skip": 1}),
     ("the eight after the first", {"skip": 1, "dim": 8}),
     ("centred", {"features": "centred"}),
-    ("neighbours among companions", {"companions": True}),
+    ("among nodes that share a patch", {"candidates": "shared"}),
     ("heat-kernel features", HEAT),
     ("heat-kernel features, t = 4", HEAT | {"t": 4.0}),
     ("heat-kernel features, nearest rotation", HEAT | {"rounding": "polar"}),
-    ("heat-kernel features, companions", HEAT | {"companions": True}),
-    ("heat-kernel features, companions, mutual", HEAT | {"companions": True, "mutual": True}),
-    ("heat-kernel features, companions, three", HEAT | {"companions": True, "neighbours": 3}),
+    ("heat-kernel features, sharing a patch", HEAT | {"candidates": "shared"}),
+    ("heat-kernel features, sharing a patch, three", HEAT | {"candidates": "shared", "top_k": 3}),
 ]
 
 
@@ -114,43 +147,70 @@ Run = tuple[str, dict[str, Any]]
 
 
 def measure(source: str, parameters: dict[str, Any], runs: dict[str, Run]) -> dict[str, Any]:
-    """Run named attacks over all seeds; lists of global and recovered F1, stitches, floor, ceiling."""
-    out: dict[str, Any] = {"floor": [], "ceiling": []} | {name: {"global": [], "recovered": []} for name in runs}
+    """Run named attacks over all seeds; lists of F1, coverage, stitches, cohesion, floor, ceiling."""
+    out: dict[str, Any] = {"floor": [], "ceiling": []} | {name: defaultdict(list) for name in runs}
     for seed in SEEDS:
         instance = lograb.generate(source, seed=seed, **parameters)
         for name, (attack, settings) in runs.items():
             answer = lograb.attack(instance, find_attack(attack)(**settings), seed=seed)
-            for scope, value in lograb.evaluate(instance, answer)["f1"].items():
-                out[name][scope].append(value)
-            out[name].setdefault("stitches", []).append(answer.diagnostics.get("stitches_accepted"))
+            score = lograb.evaluate(instance, answer)
+            for what in ("node_coverage", "island_cohesion", "component_cohesion"):
+                out[name][what].append(score[what])
+            for what, value in (score["f1"] | (score["cross"] or {})).items():
+                out[name][what].append(value)
+            out[name]["stitches"].append(answer.diagnostics.get("stitches_accepted"))
         for name, value in floor_and_ceiling(instance).items():
             out[name].append(value)
     return out
 
 
 def core(numbers: list[int]) -> None:
-    runs = {"afr": ("afr", {}), "eigen-sync": ("eigen-sync", {})}
-    print("| row | paper Eigen-sync | ours | paper AFR | ours, global | recovered | stitches | floor | ceiling |")
+    """AFR with its defaults; clusters of 50 observed nodes, and of 20, so that some are complete at k = 32."""
+    print("| row | paper | recovered | coverage | global | floor | ceiling | list | with cross edges |")
     print("|---|---|---|---|---|---|---|---|---|")
     for number in numbers:
-        source, parameters, printed_sync, printed_afr = ROWS[number]
-        found = measure(source, parameters, runs)
-        afr = found["afr"]
-        print(f"| {number} {source} {tuple(parameters.values())} | {printed_sync / 100:.3f} | "
-              f"{spread(found['eigen-sync']['global'])} | {printed_afr / 100:.3f} | {spread(afr['global'])} | "
-              f"{spread(afr['recovered'])} | {afr['stitches']} | "
-              f"{spread(found['floor'])} | {spread(found['ceiling'])} |", flush=True)  # fmt: skip
+        source, parameters, _, printed = ROWS[number]
+        clusters = parameters.get("strategy") == "cluster"
+        for size in (50, 20) if clusters else (None,):
+            more = {"cluster_size": size} if clusters else {}
+            found = measure(source, parameters | more, {"afr": ("afr", {})})
+            afr = found["afr"]
+            cells = [afr["recovered"], afr["node_coverage"], afr["global"], found["floor"], found["ceiling"],
+                     afr["list"], afr["f1_together"]]  # fmt: skip
+            name = f"{number} {source} {tuple(parameters.values())}"
+            name += f", {size} per cluster" if clusters else ""
+            print(f"| {name} | {printed / 100:.3f} | " + " | ".join(map(spread, cells)) + " |", flush=True)
 
 
 def ablation() -> None:
     source, parameters, _, _ = ROWS[1]
-    print("| variant | paper | full, global | auto, global | auto, stitches |\n|---|---|---|---|---|")
+    print("| variant | paper | full | auto | stitches | auto, d = 2 | stitches |\n|---|---|---|---|---|---|---|")
     for name, settings, printed in ABLATION:
         runs = {dim: ("afr", settings | {"align_dim": dim}) for dim in ("full", "auto")}
-        found = measure(source, parameters, runs)
-        stitches = found["auto"]["stitches"]
-        print(f"| {name} | {printed} | {spread(found['full']['global'])} | {spread(found['auto']['global'])} | "
-              f"{stitches} |", flush=True)  # fmt: skip
+        near = measure(source, parameters, runs)
+        far = measure(source, parameters | {"d": 2}, {"auto": runs["auto"]})["auto"]
+        full, auto = near["full"]["global"], near["auto"]
+        print(f"| {name} | {printed} | {spread(full)} | {spread(auto['global'])} | {auto['stitches']} | "
+              f"{spread(far['global'])} | {far['stitches']} |", flush=True)  # fmt: skip
+
+
+def rules() -> None:
+    """Mean F1, recovered, over generated graphs: what the threshold and the last eigenpair were chosen by."""
+    bare = (nx.Graph(make().edges()) for make in GENERATED.values())  # without their attributes
+    graphs = [lograb.load_graph("citation"), *map(nx.convert_node_labels_to_integers, bare)]
+    print("| rule | " + " | ".join(PLACES) + " | mean |\n" + "|---" * (len(PLACES) + 2) + "|")
+    table: dict[str, list[float]] = {name: [] for name, _ in RULES}
+    for parameters in PLACES.values():
+        found: dict[str, list[float]] = {name: [] for name in table}
+        for graph in graphs:
+            instance = lograb.generate(graph, seed=7, **parameters)
+            for name, settings in RULES:
+                answer = lograb.attack(instance, Afr(**settings))
+                found[name].append(lograb.evaluate(instance, answer).recovered)
+        for name, values in found.items():
+            table[name].append(float(np.mean(values)))
+    for name, values in table.items():
+        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in [*values, np.mean(values)]) + " |")
 
 
 def choices(number: int) -> None:
@@ -166,12 +226,10 @@ def sync_claims(seen: Observations, seed: int) -> Iterator[tuple[str, Ints]]:
     aligned: dict[str, tuple[Floats, Ints, dict[str, Any]]] = {}
     for name, settings in SYNC_CHOICES:
         chosen = EigenSync(**settings)
-        key = chosen.model_dump_json(exclude={"neighbours", "companions", "mutual"})
+        key = chosen.model_dump_json(exclude={"top_k", "candidates"})
         if key not in aligned:
             aligned[key] = align(seen, np.random.default_rng(seed), chosen)
-        rows, component, told = aligned[key]
-        yield name, join_neighbours(seen, rows, component, chosen.neighbours, chosen.metric, told,
-                                    chosen.companions, chosen.mutual).edges  # fmt: skip
+        yield name, join_neighbours(seen, *aligned[key], chosen).edges
 
 
 def eigen_sync(numbers: list[int]) -> None:
@@ -224,18 +282,6 @@ def centres(numbers: list[int]) -> None:
             undecided.append(inferred.diagnostics.get("undecided_patches", seen.n_patches) / seen.n_patches)
         print(f"| {number} {source} {tuple(parameters.values())} | {spread(known)} | {spread(hidden)} | "
               f"{np.mean(undecided):.1%} |", flush=True)  # fmt: skip
-
-
-def clusters() -> None:
-    """Cut CiteSeer into more, smaller clusters: only patches of at most k nodes can be core."""
-    print("| clusters | median size | complete | global | recovered | ceiling |\n|---|---|---|---|---|---|")
-    for n_clusters in (None, 100, 200, 400):
-        source, parameters, _, _ = ROWS[10]
-        found = measure(source, parameters | {"clusters": n_clusters}, {"afr": ("afr", {})})
-        seen = lograb.generate(source, **parameters, clusters=n_clusters).observations
-        print(f"| {seen.n_patches} | {np.median(seen.sizes):.0f} | {seen.complete.mean():.0%} | "
-              f"{spread(found['afr']['global'])} | {spread(found['afr']['recovered'])} | "
-              f"{spread(found['ceiling'])} |", flush=True)  # fmt: skip
 
 
 def pairs(source: str) -> None:

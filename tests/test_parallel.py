@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import lograb
 from lograb import parallel
 from lograb.parallel import ordered_map, split_map
+from lograb.tasks.link_prediction import predict_links
+from lograb.tasks.node_classification import classify
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
@@ -77,3 +80,32 @@ def test_many_threads_leave_the_blas_as_it_was():
         for thread in threads:
             thread.join()
         assert blas_threads() == before
+
+
+@pytest.mark.parametrize("work", ["classify", "seal", "neo-gnn", "lightgcn", "gae"])
+def test_torch_is_held_to_one_thread_where_the_work_is_small(monkeypatch, work):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    met, step = [], torch.optim.Adam.step
+
+    def recorded(self, *rest):
+        met.append(torch.get_num_threads())
+        return step(self, *rest)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", recorded)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        if work == "gae":
+            lograb.attack(lograb.generate("karate"), lograb.attacks.find_attack("gae")(epochs=2))
+        elif work == "classify":
+            classify(lograb.generate("karate"), "gcn", settings={"epochs": 2})
+        else:
+            instance = lograb.generate("karate", strategy="cluster", clusters=3, d=0)
+            predict_links(instance, work, settings={"epochs": 2})
+        assert set(met) == {1}
+        assert torch.get_num_threads() == 2
+        with parallel.threads_for(10**6):
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

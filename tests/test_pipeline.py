@@ -1,5 +1,6 @@
 """From a source to an instance, as a user of the Python API sees it."""
 
+import resource
 import tracemalloc
 from itertools import islice
 
@@ -235,3 +236,23 @@ def test_instances_with_large_patches_are_reproducible():
     one, two = (lograb.generate(graph, strategy="custom", patches=[np.append(ball, hub)], k=8) for _ in range(2))
     assert one.observations.sizes[0] > 640
     assert np.array_equal(one.observations.vectors, two.observations.vectors)
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.csv", "t.html", "t.md", "t.tex", "k.lograb"])
+def test_a_full_disk_leaves_the_earlier_file_whole(tmp_path, name):
+    instance = lograb.generate("karate", k=4)
+    answer, table = lograb.attack(instance, "membership"), lograb.compare(instance, ["membership", "random"])
+    path = tmp_path / name
+    writers = {".npz": answer.save, ".csv": answer.save, ".html": table.to_html, ".md": table.to_markdown,
+               ".tex": table.to_latex, ".lograb": instance.save}  # fmt: skip
+    write = writers[path.suffix]
+    write(path)
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(LograbError, match=f"cannot write.*{name}"):
+            write(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [name]

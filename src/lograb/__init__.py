@@ -8,11 +8,13 @@ The data walks through the package in this order:
 ``patches``       2  Graph -> Patches
 ``observations``  3  Patches -> Observations, all that an eavesdropper sees
 ``fragment``, ``instance``, ``archive``    observations, truth and spec together; one verified file
+``defences``      4  what is shared instead, and what that guarantees
 ``attacks``       5  Observations -> Reconstruction
 ``learning``      5' what needs torch
 ``theory``           bounds and certificates
 ``metrics``       6  truth, estimate -> number
 ``tasks``         7  what is asked, floor and ceiling included: -> Score
+``experiments``   8  many runs: complete, resumable, on this machine or a cluster
 ``report``        10 results -> tables and pages
 ``cli``              the command line
 """
@@ -24,11 +26,15 @@ __version__ = "0.1.0"
 
 _HOME = {
     "attack": "lograb.tasks",
+    "bound": "lograb.tasks.privacy",
     "compare": "lograb.pipeline",
+    "defend": "lograb.tasks.privacy",
     "evaluate": "lograb.tasks",
     "generate": "lograb.pipeline",
     "generate_file": "lograb.pipeline",
+    "ledger": "lograb.tasks.privacy",
     "load": "lograb.pipeline",
+    "utility": "lograb.tasks.utility",
     "verify": "lograb.pipeline",
     "to_pyg": "lograb.learning.pyg",
     "load_graph": "lograb.graphs",
@@ -56,6 +62,8 @@ if TYPE_CHECKING:
     from lograb.score import Score
     from lograb.spec import InstanceSpec
     from lograb.tasks import attack, evaluate
+    from lograb.tasks.privacy import bound, defend, ledger
+    from lograb.tasks.utility import utility
     from lograb.types import Graph, Observations, Patches, Reconstruction
 
 __all__ = [
@@ -71,19 +79,23 @@ __all__ = [
     "Reconstruction",
     "Score",
     "attack",
+    "bound",
     "compare",
+    "defend",
     "evaluate",
     "generate",
     "generate_file",
+    "ledger",
     "load",
     "load_graph",
     "load_graphs",
     "to_pyg",
+    "utility",
     "verify",
 ]
 
 
-_MODULES = ("attacks", "metrics", "tasks", "theory")
+_MODULES = ("attacks", "defences", "experiments", "metrics", "tasks", "theory")
 
 
 def __getattr__(name: str) -> Any:

@@ -14,17 +14,18 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from lograb.errors import LograbError
-from lograb.writing import replacing
+from lograb.writing import check_target, replacing
 
 if TYPE_CHECKING:
     from lograb.types import Reconstruction
 
-PARTS = ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "unlisted")
+PARTS = ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "unlisted", "cross",
+         "cross_scores")
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
 
 
@@ -32,24 +33,19 @@ def check_answer_name(path: Path) -> None:
     """Refuse names that no answer can have, and to write over a file that is no earlier answer."""
     if path.suffix.lower() not in (".npz", *SEPARATORS) and not (path.exists() and not path.is_file()):
         raise LograbError(f"an answer is written to .npz (everything) or .csv, .tsv, .txt (a table), got '{path}'")
-    if path.is_dir():
-        raise LograbError(f"'{path}' is a folder: name a file in it")
-    if not path.parent.is_dir():
-        raise LograbError(f"cannot write '{path}': there is no folder '{path.parent}'")
-    if path.is_file() and path.stat().st_size and not _is_answer(path):
-        raise LograbError(f"'{path}' exists and is not an earlier answer: choose another name or remove it")
+    check_target(path, "answer", _is_archive if path.suffix.lower() == ".npz" else _is_table)
 
 
-def _is_answer(path: Path) -> bool:
-    """Say whether a file looks like one that `write_answers` wrote."""
+def _is_archive(content: IO[bytes]) -> bool:
     try:
-        if path.suffix.lower() == ".npz":
-            with zipfile.ZipFile(path) as arrays:
-                return all(re.fullmatch(rf"\d+/({'|'.join(PARTS)})\.npy", name) for name in arrays.namelist())
-        with path.open("rb") as file:
-            return re.fullmatch(rb"(graph.)?u.v.score.claimed", file.readline(100).strip()) is not None
-    except (OSError, zipfile.BadZipFile):
+        with zipfile.ZipFile(content) as arrays:
+            return all(re.fullmatch(rf"\d+/({'|'.join(PARTS)})\.npy", name) for name in arrays.namelist())
+    except zipfile.BadZipFile:
         return False
+
+
+def _is_table(content: IO[bytes]) -> bool:
+    return re.fullmatch(rb"(graph.)?u.v.score.claimed", content.readline(100).strip()) is not None
 
 
 def write_answers(path: Path, answers: Sequence[Reconstruction]) -> None:

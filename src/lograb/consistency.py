@@ -1,7 +1,8 @@
 """Does the content of an instance hang together?
 
 Checksums show that a file is as it was written; here the parts are held against each other, so
-that a file written wrongly, or with intent, is noticed too.
+that a file written wrongly, or with intent, is noticed too. What an attack computes with is checked
+whenever it is read (`lograb.archive.shown`).
 """
 
 from __future__ import annotations
@@ -9,67 +10,56 @@ from __future__ import annotations
 import numpy as np
 
 from lograb.archive import schema
-from lograb.errors import ArchiveError
+from lograb.archive.manifest import MANIFEST
+from lograb.defences import Withhold, as_defences
+from lograb.errors import ArchiveError, LograbError
 from lograb.instance import Instance
-from lograb.patches import induced_edges
-from lograb.types import Ints, Observations, Patches
+from lograb.patches import induced_edges, n_observed
+from lograb.types import Observations, Patches
 
 
 def check_graph(instance: Instance) -> None:
-    """Build all parts of a single graph and compare what can be compared.
-
-    Raises
-    ------
-    ArchiveError
-        Naming the part that does not hold.
-    """
-    if instance.manifest.truth != instance.has_truth:
-        raise ArchiveError("manifest.json", "says the opposite of what the archive holds about its truth")
-    seen = instance.observations
-    packed = instance.origin.kind == "packed"
-    _check_spectra(seen, instance.spec.k, packed)
-    _ = instance.features, instance.node_names
-    for column in (schema.CORE, schema.INDICATORS, schema.CO_OBSERVED):
+    """Build all parts of a single graph and compare what can be; an `ArchiveError` names what does not hold."""
+    _check_manifest(instance)
+    _ = instance.labels
+    for column in (schema.CORE, schema.CO_OBSERVED):
         flags = instance.tables.get(column)
         if flags is not None and (np.asarray(flags[0 : flags.shape[0]]) > 1).any():
             raise ArchiveError(f"{column}.npy", "must hold 0 and 1 only")
-    labels = instance.labels
-    if labels is not None and labels.ndim == 1 and len(labels) and labels.min() < -1:
-        raise ArchiveError(f"{schema.CLASSES}.npy", f"must hold classes from 0 on, or -1, got {labels.min()}")
     if instance.has_truth:
-        _check_edges(instance, seen)
+        _check_edges(instance, instance.observations)
 
 
-def _check_spectra(seen: Observations, k: int, packed: bool) -> None:
-    if packed and ((seen.ranks < 1).any() or seen.ranks.max() != k):
-        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"ranks must lie in 1 .. k, up to k = {k}")
-    if not packed and not np.array_equal(seen.ranks, np.minimum(seen.sizes, k)):
-        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"ranks must be min(k, size) with k = {k}")
-    if seen.centres is not None:
-        last = np.append(seen.nodes, -1)[_positions(seen)]
-        if not np.array_equal(last, seen.centres):
-            raise ArchiveError(f"{schema.CENTRES}.npy", "a centre must be a member of its patch")
-    if seen.values is None:
-        return
-    steps = np.diff(seen.values)
-    inside = np.ones(len(steps), dtype=bool)
-    starts = seen.value_ptr[1:-1]
-    inside[starts[(starts > 0) & (starts < len(seen.values))] - 1] = False
-    if (steps[inside] < 0).any() or (seen.values < 0).any() or (seen.values > 2).any():
-        raise ArchiveError(f"{schema.VALUES}.npy", "eigenvalues must ascend inside each patch, from 0 to 2")
-    if seen.next_values is None and not packed:
-        raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "is missing beside the eigenvalues")
-    if seen.next_values is not None and not np.array_equal(np.isnan(seen.next_values), seen.complete):
-        raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "must be NaN exactly where a spectrum is complete")
-
-
-def _positions(seen: Observations) -> Ints:
-    """Where each patch's centre stands in the flat list of members; one past the end if nowhere."""
-    assert seen.centres is not None
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
-    keys, wanted = owner * seen.n_nodes + seen.nodes, np.arange(seen.n_patches) * seen.n_nodes + seen.centres
-    place = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -1)[place] == wanted, place, len(keys))
+def _check_manifest(instance: Instance) -> None:
+    """Hold what the manifest says of an instance against what is there."""
+    seen, spec, features = instance.observations, instance.spec, instance.features
+    said: dict[str, tuple[object, object]] = {
+        "its truth": (instance.manifest.truth, instance.has_truth),
+        "eigenvalues": (spec.eigenvalues, seen.values is not None),
+        "features": (instance.manifest.n_features, 0 if features is None else features.shape[1]),
+    }
+    if instance.origin.kind == "packed":  # what its owner observed may be anything else
+        said["ranks"] = (spec.k, seen.ranks.max())
+    else:
+        try:
+            defences = as_defences(spec.defences)
+        except LograbError as error:
+            raise ArchiveError(MANIFEST, str(error)) from None
+        withheld = any("centres" in one.what for one in defences if isinstance(one, Withhold))
+        renamed = any(one.renames for one in defences)  # then nobody but the key knows how many nodes there are
+        cut, shown = spec.strategy, n_observed(seen.n_nodes, spec.p)
+        counts = {"d-hop": shown, "global": 1, "random": spec.seed_nodes or max(1, round(shown / 2))}
+        said |= {
+            "next_values": (spec.eigenvalues, seen.next_values is not None),
+            "sigma": (spec.sigma is not None, True),
+            "centres": (cut in ("d-hop", "random") and not withheld, seen.centres is not None),
+            "cores": (cut == "cluster" and instance.has_truth, schema.CORE in instance.tables),
+            "patches": (seen.n_patches if renamed else counts.get(cut, seen.n_patches), seen.n_patches),
+            "a key": (renamed and instance.has_truth, schema.KEY in instance.tables),
+        }
+    for what, (told, found) in said.items():
+        if told != found:
+            raise ArchiveError(MANIFEST, f"contradicts the parts about {what}: {told} by it, {found} by them")
 
 
 def _check_edges(instance: Instance, seen: Observations) -> None:

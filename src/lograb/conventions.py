@@ -46,25 +46,13 @@ KEEP_FIRST = ("keep the smallest eigenvalues, the first column included (which='
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One patch as its owner computed it.
+    """One patch as its owner computed it."""
 
-    Attributes
-    ----------
-    label : str
-        What messages call it.
-    vectors : float64 array, shape (q, r)
-    values : float64 array, shape (r,), ascending; None when withheld.
-    next_value : float
-        The first eigenvalue that was cut off, or NaN.
-    degrees : float64 array, shape (q,), optional
-        Needed by some conversions.
-    """
-
-    label: str
-    vectors: Floats
-    values: Floats | None = None
-    next_value: float = float("nan")
-    degrees: Floats | None = None
+    label: str  # what messages call it
+    vectors: Floats  # (q, r)
+    values: Floats | None = None  # (r,), ascending; None when withheld
+    next_value: float = float("nan")  # the first eigenvalue that was cut off, or NaN
+    degrees: Floats | None = None  # (q,), needed by some conversions
 
     @property
     def complete(self) -> bool:
@@ -85,26 +73,27 @@ class Block:
 def check(blocks: list[Block], sigma: float | None, gauge: str) -> None:
     """Refuse blocks that are no bottom of a normalised Laplacian's spectrum; warn of what looks odd.
 
-    Parameters
-    ----------
-    blocks : list of Block
-    sigma : float, optional
-        The announced noise.
-    gauge : str
-        Under ``rotation`` columns are no eigenvectors, and only their span is judged.
+    Sigma is the announced noise, if any. In the gauge ``rotation`` columns are no eigenvectors, and only their
+    span is judged.
     """
     valued = [block for block in blocks if block.values is not None]
     if valued:
         _check_range(valued)
         _check_zero(valued)
-        _check_sum(valued)
+        _refuse([b for b in valued if _exceeds_trace(b)], "the eigenvalues of a normalised Laplacian, with those "
+                "that were cut off, add up to at most the number of members, and these exceed it, as for the "
+                "unnormalised Laplacian D - A", MAKE_SYMMETRIC)  # fmt: skip
     exact = [block for block in blocks if is_orthonormal(block.vectors)]
     if len(exact) < len(blocks):
         _check_columns([block for block in blocks if not is_orthonormal(block.vectors)])
         _check_noise(blocks, sigma)
     if gauge != "rotation":
-        _check_signs([block for block in exact if block.zeros == 1])
-        _check_diagonal([block for block in exact if block.values is not None and block.complete])
+        _refuse([b for b in exact if b.zeros == 1 and _is_mixed(b.vectors[:, 0])],
+                "the column of the eigenvalue 0 is √degree, of one sign, and here it has both: eigenvalues and "
+                "columns do not belong together", "sort them alike, by numpy.argsort(values)")  # fmt: skip
+        _refuse([b for b in exact if _has_odd_diagonal(b)], "the diagonal of a normalised Laplacian is 1, and "
+                "that of the matrix with this spectrum is not, as with loops (A + I) or for the unnormalised "
+                "Laplacian D - A", f"leave loops out and {MAKE_SYMMETRIC}")  # fmt: skip
         _check_degrees([block for block in exact if len(block.vectors) > 3])
     _check_first([block for block in exact if block.values is None and not block.complete])
 
@@ -145,16 +134,11 @@ def _check_zero(blocks: list[Block]) -> None:
             f"{KEEP_FIRST}. If the eigenvalues are noisy, leave them out")  # fmt: skip
 
 
-def _check_sum(blocks: list[Block]) -> None:
+def _exceeds_trace(block: Block) -> bool:
     """The diagonal of L is at most 1, so all eigenvalues, the hidden ones included, add up to at most q."""
-    found = []
-    for block in blocks:
-        q, r = block.vectors.shape
-        rest = np.nanmax([block.spectrum[-1], block.next_value])
-        if block.spectrum.sum() + (q - r) * rest > q * (1 + LOOSE):
-            found.append(block)
-    _refuse(found, "the eigenvalues of a normalised Laplacian, with those that were cut off, add up to at most "
-            "the number of members, and these exceed it, as for the unnormalised Laplacian D - A", MAKE_SYMMETRIC)
+    q, r = block.vectors.shape
+    rest = np.nanmax([block.spectrum[-1], block.next_value])
+    return bool(block.spectrum.sum() + (q - r) * rest > q * (1 + LOOSE))
 
 
 def is_orthonormal(vectors: Floats) -> bool:
@@ -216,26 +200,16 @@ def _check_noise(blocks: list[Block], sigma: float | None) -> None:
         warn(f"the columns are orthonormal up to noise of about sigma = {found:.2g}, which was {said}")
 
 
-def _check_signs(blocks: list[Block]) -> None:
-    """The column of a single eigenvalue 0 has one sign."""
-    _refuse([b for b in blocks if _is_mixed(b.vectors[:, 0])], "the column of the eigenvalue 0 is √degree, of one "
-            "sign, and here it has both: eigenvalues and columns do not belong together",
-            "sort them alike, by numpy.argsort(values)")  # fmt: skip
-
-
 def _is_mixed(column: Floats) -> bool:
     return bool(min(column.max(), -column.min()) > LOOSE * np.abs(column).max())
 
 
-def _check_diagonal(blocks: list[Block]) -> None:
+def _has_odd_diagonal(block: Block) -> bool:
     """A complete spectrum gives L: 1 on the diagonal, 0 on isolated members."""
-    def odd(block: Block) -> bool:
-        diagonal = block.vectors**2 @ block.spectrum
-        return bool((np.minimum(np.abs(diagonal), np.abs(diagonal - 1)) > 1e-3).any())
-
-    _refuse([b for b in blocks if odd(b)], "the diagonal of a normalised Laplacian is 1, and that of the matrix "
-            "with this spectrum is not, as with loops (A + I) or for the unnormalised Laplacian D - A",
-            f"leave loops out and {MAKE_SYMMETRIC}")  # fmt: skip
+    if block.values is None or not block.complete:
+        return False
+    diagonal = block.vectors**2 @ block.values
+    return bool((np.minimum(np.abs(diagonal), np.abs(diagonal - 1)) > 1e-3).any())
 
 
 def _check_degrees(blocks: list[Block]) -> None:

@@ -50,10 +50,6 @@ def convert(blocks: list[Block], laplacian: str) -> list[Block]:
     return converted
 
 
-def _from_symmetric(block: Block) -> Block:
-    return block
-
-
 def _from_similarity(block: Block) -> Block:
     if block.values is None:
         return block
@@ -125,20 +121,13 @@ def solve_degrees(vectors: Floats, left: int, equal: int = 0) -> Floats | None:
     """Find weights d, up to a scale per component, that make columns orthogonal: Σ_i d_i v_ia v_ib = 0, a ≠ b.
 
     Members with equal rows in enough columns have the same neighbours, up to each other, and so equal degrees:
-    they count as one.
+    they count as one. None where the equations leave more than a scale per component open, or nothing positive.
 
     Parameters
     ----------
     vectors : float64 array, shape (q, r)
-    left : int
-        How many columns to use, from the first one on.
-    equal : int
-        The last so many of them are taken to have equal lengths too: Σ_i d_i v_ia² is the same for all.
-
-    Returns
-    -------
-    float64 array, shape (q,), or None
-        None where the equations leave more than a scale per component open, or nothing positive.
+    left : how many columns to use, from the first one on
+    equal : the last so many of them are taken to have equal lengths too: Σ_i d_i v_ia² is the same for all
     """
     used = vectors[:, :left]
     unit = used / np.linalg.norm(used, axis=0)
@@ -221,7 +210,7 @@ def _distinct_rows(rows: Floats) -> tuple[Ints, Ints, Ints]:
 
 
 LAPLACIANS: dict[str, Callable[[Block], Block]] = {
-    "symmetric": _from_symmetric,
+    "symmetric": lambda block: block,
     "random-walk": _from_random_walk,
     "similarity": _from_similarity,
     "unnormalised": _from_unnormalised,

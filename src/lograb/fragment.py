@@ -9,11 +9,13 @@ import numpy as np
 
 from lograb.archive.layout import lay_out
 from lograb.archive.tables import Array
+from lograb.defences import as_defences, share
+from lograb.defences.catalog import Shared
 from lograb.observations import observe
-from lograb.patches import decompose, induced_edges
+from lograb.patches import PatchEdges, decompose, induced_edges
 from lograb.progress import Progress, ignore
 from lograb.spec import InstanceSpec
-from lograb.types import Graph, Patches
+from lograb.types import Bools, Graph, Observations, Patches
 
 
 def fragment(
@@ -27,16 +29,62 @@ def fragment(
     Selection, gauge and noise draw from streams of their own, so that changing one parameter
     leaves the others' draws alone. The noise's stream depends on everything that is shared: with
     one stream for all, whoever sees a graph at two noise levels could subtract the noise.
+
+    Some defences act on the graph, and everything shared is made of what they leave of it; the truth stays what it
+    is.
     """
     cut_rng, gauge_rng, order_rng = (np.random.default_rng(child) for child in seed.spawn(3))
+    defences = as_defences(spec.defences)
+    sanitised = graph
+    for i, defence in enumerate(d for d in defences if d.on_graph):
+        progress(defence.name, 0, None)
+        own = (*seed.spawn_key, 3, i, *_words(sha256(f"{defence} {graph.n_edges}".encode()).digest()))
+        sanitised = defence.sanitise(sanitised, np.random.default_rng(np.random.SeedSequence(seed.entropy,
+                                                                                             spawn_key=own)))
     progress("cutting patches", 0, None)
-    patches = decompose(graph, spec, cut_rng, brought)
-    edges = induced_edges(patches, graph)
-    content = sha256(spec.model_dump_json().encode())
+    patches = decompose(sanitised, spec, cut_rng, brought)
+    edges = induced_edges(patches, sanitised)
+    content = sha256(spec.model_dump_json(exclude=_unused(spec)).encode())
     for array in (patches.ptr, patches.nodes, edges.ptr, edges.entries):
         content.update(np.ascontiguousarray(array, dtype="<i8").data)
-    key = np.frombuffer(content.digest(), dtype="<u4").tolist()
-    noise_rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2, *key)))
+    key = (*seed.spawn_key, 2, *_words(content.digest()))
+    noise_rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=key))
     observations = observe(patches, edges, spec, gauge_rng, noise_rng, order_rng, progress)
     named = replace(observations, node_names=graph.node_names, patch_names=patches.names)
-    return lay_out(named, graph, edges, patches.core)
+    shared = share(named, [d for d in defences if not d.on_graph], noise_rng, spec)
+    if sanitised is not graph:
+        edges = induced_edges(patches, graph)
+    return lay_out_shared(named, shared, graph, edges, patches.core)
+
+
+def _words(digest: bytes) -> list[int]:
+    return np.frombuffer(digest, dtype="<u4").tolist()  # type: ignore[no-any-return]
+
+
+def _unused(spec: InstanceSpec) -> set[str]:
+    """Name what is not asked for, and so changes no noise."""
+    later = (("defences", ()), ("releases", 1), ("cluster_size", None))
+    return {name for name, empty in later if getattr(spec, name) == empty}
+
+
+def lay_out_shared(
+    seen: Observations, shared: Shared, graph: Graph | None, edges: PatchEdges | None, core: Bools | None
+) -> dict[str, Array]:
+    """Lay out what is shared in the end, with the truth about it.
+
+    Where nodes have fresh names in every patch, the truth is about those: one graph beside the other, and a key
+    that says whom each name stands for.
+    """
+    if shared.entries is None:
+        return lay_out(shared.seen, graph, edges, core)
+    key = seen.nodes[shared.entries]
+    core = None if core is None else core[shared.entries]
+    if graph is None or edges is None:
+        return lay_out(shared.seen, core=core)
+    place = np.empty(len(key), np.int64)
+    place[shared.entries] = np.arange(len(key))
+    renamed = Graph.from_edges(graph.name, len(key), place[edges.entries], origin=graph.origin,
+                               features=None if graph.features is None else graph.features[key],
+                               labels=None if graph.labels is None else graph.labels[key])  # fmt: skip
+    patches = Patches(len(key), shared.seen.nodes, shared.seen.ptr)
+    return lay_out(shared.seen, renamed, induced_edges(patches, renamed), core, key)

@@ -13,13 +13,15 @@ import scipy.sparse as sp
 
 from lograb.archive import schema
 from lograb.archive.manifest import Manifest
+from lograb.archive.shown import read_features, read_names, read_shown
 from lograb.archive.tables import Tables, cut
 from lograb.archive.writer import Writer
 from lograb.errors import ArchiveError, LograbError
 from lograb.packed import packed
-from lograb.ragged import pointer, unpack_names
 from lograb.spec import InstanceSpec, Origin
-from lograb.types import Graph, Ints, Matrix, Observations, check_names
+from lograb.types import Graph, Ints, Matrix, Observations, check_labels
+
+Names = tuple[str, ...] | None
 
 
 class Instance:
@@ -28,13 +30,8 @@ class Instance:
     An instance is a sequence of its graphs: ``len(instance)``, ``instance[i]``, iteration. An
     instance of one graph (``len(instance) == 1``) has `observations`, `truth` and the other
     parts; with several graphs take them one at a time. Whatever lies in a file is read, and
-    verified, only when asked for.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    tables : Tables
-        The columns behind all parts, in memory or in a file (see `lograb.archive.schema`).
+    verified, only when asked for. `tables` are the columns behind all parts, in memory or in a file (see
+    `lograb.archive.schema`).
     """
 
     def __init__(self, manifest: Manifest, tables: Tables) -> None:
@@ -47,14 +44,8 @@ class Instance:
     ) -> Instance:
         """Make an instance of observations that lograb did not make, to be scored if the truth is at hand.
 
-        Parameters
-        ----------
-        observations : Observations
-            See `Observations.from_arrays`.
-        truth : Graph, optional
-            The graph behind them (`lograb.load_graph` reads one). Nodes are matched by name, by number where they
-            have none, and take its numbers.
-        name : str
+        See `Observations.from_arrays`. The truth is the graph behind them (`lograb.load_graph` reads one): nodes
+        are matched by name, by number where they have none, and take its numbers.
         """
         return cls(*packed(observations, truth, name))
 
@@ -128,15 +119,14 @@ class Instance:
         first, last = self.tables[schema.GRAPH_NODES][graph : graph + 2]
         columns = cut({n: c for n, c in self.tables.items() if schema.part(n) in ("observations", "patches")},
                       "patch", i, i + 1)  # fmt: skip
-        seen = _observations(self.spec, int(last - first), columns)
-        return _named(seen, None, _unpack(columns, schema.PATCH_NAME_PTR, schema.PATCH_NAMES))
+        return read_shown(self.manifest, int(last - first), columns)
 
     @cached_property
     def observations(self) -> Observations:
         """What the eavesdropper sees (without the features channel)."""
-        columns = {n: self._whole(n) for n in self.tables if schema.part(n) == "observations"}
-        seen = _observations(self.spec, self.n_nodes, columns)
-        return _named(seen, self.node_names, self.patch_names)
+        parts = ("observations", "nodes", "patches")
+        columns = {n: self._whole(n) for n in self.tables if schema.part(n) in parts}
+        return read_shown(self.manifest, self.n_nodes, columns)
 
     def observe(self, *, features: bool = False) -> Observations:
         """Give what the eavesdropper sees, with or without the features of the observed nodes."""
@@ -154,35 +144,32 @@ class Instance:
     @cached_property
     def features(self) -> Matrix | None:
         """Node features, dense or CSR, shape (n_nodes, n_features); None where there are none."""
-        if schema.FEATURES in self.tables:
-            return self._whole(schema.FEATURES)
-        if schema.FEATURE_PTR not in self.tables:
-            return None
-        weights, columns, ptr = (self._whole(name) for name in
-                                 (schema.FEATURE_WEIGHTS, schema.FEATURE_COLUMNS, schema.FEATURE_PTR))  # fmt: skip
-        width = self.manifest.n_features
-        if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-            raise ArchiveError(f"{schema.FEATURE_COLUMNS}.npy", f"names columns beyond the {width} there are")
-        return sp.csr_array((weights, columns, ptr), shape=(self.n_nodes, width))
+        return read_features(self.manifest, self.n_nodes,
+                             {n: self._whole(n) for n in self.tables if schema.part(n) == "features"})  # fmt: skip
 
     @property
     def labels(self) -> Any:
         """Node classes (n_nodes,), or indicators (n_nodes, n_classes); None where there are none."""
-        classes = self._whole(schema.CLASSES)
-        return classes if classes is not None else self._whole(schema.INDICATORS)
+        column = schema.CLASSES if schema.CLASSES in self.tables else schema.INDICATORS
+        labels = self._whole(column)
+        try:
+            check_labels("classes", labels)
+        except LograbError as error:
+            raise ArchiveError(f"{column}.npy", str(error)) from None
+        return labels
 
     @property
-    def node_names(self) -> tuple[str, ...] | None:
+    def node_names(self) -> Names:
         """Names of the nodes; None when they are just numbered."""
         return self._names(schema.NAME_PTR, schema.NAMES)
 
     @property
-    def patch_names(self) -> tuple[str, ...] | None:
+    def patch_names(self) -> Names:
         """Names of the patches; None when they are just numbered."""
         return self._names(schema.PATCH_NAME_PTR, schema.PATCH_NAMES)
 
-    def _names(self, pointer_column: str, column: str) -> tuple[str, ...] | None:
-        return _unpack({name: self._whole(name) for name in (pointer_column, column)}, pointer_column, column)
+    def _names(self, *columns: str) -> Names:
+        return read_names({name: self._whole(name) for name in columns}, *columns)
 
     @property
     def core(self) -> Any:
@@ -193,20 +180,31 @@ class Instance:
     @property
     def patch_edges(self) -> tuple[Ints, Ints]:
         """The induced subgraphs (Task 2's input): pointer and endpoints inside each patch."""
-        if schema.EDGE_PTR not in self.tables:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth, patch edges included")
-        return self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
+        self._require_truth(", patch edges included")
+        ptr, ends = self._whole(schema.EDGE_PTR), self._whole(schema.EDGE_ENDS)
+        sizes = np.repeat(self.observations.sizes, np.diff(ptr))
+        if ((ends[:, 0] < 0) | (ends[:, 0] >= ends[:, 1]) | (ends[:, 1] >= sizes)).any():
+            raise ArchiveError(f"{schema.EDGE_ENDS}.npy", "must be pairs (u, w) of positions in a patch, u < w")
+        return ptr, ends
+
+    @property
+    def key(self) -> Any:
+        """The node that each pseudonym stands for, shape (n_nodes,); None without pseudonyms, or without truth."""
+        return self._whole(schema.KEY)
 
     @property
     def has_truth(self) -> bool:
         """Whether the true edges are there."""
         return schema.TRUTH in self.tables
 
+    def _require_truth(self, more: str = "") -> None:
+        if not self.has_truth:
+            raise LograbError(f"the instance '{self.name}' was saved without its truth{more}")
+
     @cached_property
     def truth(self) -> Graph:
         """The graph behind the observations: for whoever scores, never for whoever attacks."""
-        if not self.has_truth:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        self._require_truth()
         edges = self._whole(schema.TRUTH)
         graph = Graph.from_edges(self.name, self.n_nodes, edges, origin=self.origin,
                                  features=self.features, labels=self.labels, node_names=self.node_names)
@@ -217,8 +215,7 @@ class Instance:
     @property
     def co_observed(self) -> Any:
         """For each edge of ``truth.edges``, whether some patch contains it."""
-        if not self.has_truth:
-            raise LograbError(f"the instance '{self.name}' was saved without its truth")
+        self._require_truth()
         return self._whole(schema.CO_OBSERVED).astype(bool)
 
     def save(self, path: str | Path, *, truth: bool = True) -> str:
@@ -256,43 +253,3 @@ class Instance:
             "truth": self.has_truth,
             "notices": list(self.manifest.notices),
         }  # fmt: skip
-
-
-def _unpack(columns: dict[str, Any], pointer_column: str, column: str) -> tuple[str, ...] | None:
-    """Read names from their columns; None where there are none."""
-    ptr = columns.get(pointer_column)
-    try:
-        return None if ptr is None else unpack_names(ptr, columns[column])
-    except UnicodeDecodeError:
-        raise ArchiveError(f"{column}.npy", "is not UTF-8") from None
-
-
-def _named(
-    seen: Observations, node_names: tuple[str, ...] | None, patch_names: tuple[str, ...] | None
-) -> Observations:
-    """Give observations the names of their nodes and patches, which must be distinct."""
-    for what, column, names, count in (("nodes", schema.NAMES, node_names, seen.n_nodes),
-                                       ("patches", schema.PATCH_NAMES, patch_names, seen.n_patches)):  # fmt: skip
-        try:
-            check_names(what, names, count)
-        except LograbError as error:
-            raise ArchiveError(f"{column}.npy", str(error)) from None
-    return replace(seen, node_names=node_names, patch_names=patch_names)
-
-
-def _observations(spec: InstanceSpec, n_nodes: int, columns: dict[str, Any]) -> Observations:
-    """Build observations from their columns, each under its name in the tables."""
-    ranks = np.diff(columns[schema.VALUE_PTR])
-    try:
-        seen = Observations(spec.protocol, n_nodes, columns[schema.MEMBERS], columns[schema.PTR], ranks,
-                            columns[schema.VECTORS], columns.get(schema.VALUES), columns.get(schema.NEXT_VALUES),
-                            columns.get(schema.CENTRES))  # fmt: skip
-    except ArchiveError:
-        raise
-    except LograbError as error:
-        raise ArchiveError("observations", str(error)) from None
-    if (ranks > spec.k).any():
-        raise ArchiveError(f"{schema.VALUE_PTR}.npy", f"a rank exceeds k = {spec.k}")
-    if not np.array_equal(columns[schema.VECTOR_PTR], pointer(ranks * seen.sizes)):
-        raise ArchiveError(f"{schema.VECTOR_PTR}.npy", "does not follow from the patches' sizes and ranks")
-    return seen

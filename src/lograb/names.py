@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -24,6 +25,19 @@ def sort_names(names: Iterable[str]) -> list[str]:
     if all(map(is_whole_number, distinct)):
         return list(map(str, sorted(map(int, distinct))))
     return sorted(distinct)
+
+
+def index_names(names: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] | None]:
+    """Number the distinct names in order: name to id, and the names by id, None if they are just the ids."""
+    ordered = sort_names(names)
+    index = {name: i for i, name in enumerate(ordered)}
+    plain = ordered[:1] == ["0"] and ordered == list(map(str, range(len(ordered))))
+    return index, None if plain else tuple(ordered)
+
+
+def plain_word(word: str) -> str:
+    """Reduce the title of a column to its letters and digits."""
+    return re.sub(r"[\W_]", "", word.lower())
 
 
 def shorten(names: Iterable[str], most: int = 5) -> str:

@@ -15,54 +15,51 @@ import numpy.typing as npt
 from lograb.conventions import LOOSE, Block, check
 from lograb.conversions import convert
 from lograb.errors import LograbError, warn
-from lograb.names import shorten, sort_names
-from lograb.ragged import Ints, owners, pointer, ranges
+from lograb.names import index_names, shorten
+from lograb.ragged import Ints, pointer
 
 Floats = npt.NDArray[np.float64]
 
 FREE_NODES, NODES_PER_ENTRY = 10**6, 100
 """Ids may go up to this, or so many times the number of members; beyond, they are names."""
-OPTIONAL = ("values", "next_values", "centres", "degrees")
 
 
 def pack(
-    members: Any,
-    vectors: Any,
-    names: Sequence[str] | None = None,
+    given: dict[str, Any],
+    names: Sequence[str] | None,
     *,
-    laplacian: str = "symmetric",
-    n_nodes: int | None = None,
-    sigma: float | None = None,
-    gauge: str = "sign",
-    **optional: Any,
+    laplacian: str,
+    n_nodes: int | None,
+    sigma: float | None,
+    gauge: str,
 ) -> dict[str, Any]:
-    """Check, convert, sort and lay out; see `lograb.types.Observations.from_arrays`.
+    """Check, convert, sort and lay out.
+
+    Parameters
+    ----------
+    given : members, vectors, values, next_values, centres and degrees, as `Observations.from_arrays` takes them
 
     Returns
     -------
     dict
         The fields of `Observations` but for the protocol.
     """
-    lists, names = _as_lists(members, vectors, names, optional)
+    lists, names = _as_lists(given, names)
     labels = [f"patch {i}" if names is None else f"patch '{names[i]:.60}'" for i in range(len(lists["members"]))]
     numbers, node_names, n_nodes = _number(lists["members"], labels, n_nodes)
-    blocks = [_block(labels[i], len(numbers[i]), *(lists[what][i] for what in ("vectors", *OPTIONAL)
-                                                  if what != "centres")) for i in range(len(labels))]  # fmt: skip
+    parts = (lists[what] for what in ("vectors", "values", "next_values", "degrees"))
+    blocks = [_block(label, len(ids), *part) for label, ids, *part in zip(labels, numbers, *parts)]
     blocks = convert(blocks, laplacian)
     check(blocks, sigma, gauge)
-    ranks = np.array([block.vectors.shape[1] for block in blocks], dtype=np.int64)
-    nodes, ptr = np.concatenate(numbers), pointer([len(ids) for ids in numbers])
-    flat = np.concatenate([block.vectors.ravel() for block in blocks])
-    nodes, flat = sort_rows(nodes, ptr, ranks, flat)
-    values = [block.values for block in blocks]
-    shown = None if values[0] is None else np.concatenate([v for v in values if v is not None]).clip(0.0, 2.0)
+    orders = list(map(np.argsort, numbers))
+    values = [block.values for block in blocks if block.values is not None]
     return {
         "n_nodes": n_nodes,
-        "nodes": nodes,
-        "ptr": ptr,
-        "ranks": ranks,
-        "vectors": flat,
-        "values": shown,
+        "nodes": np.concatenate([ids[order] for ids, order in zip(numbers, orders)]),
+        "ptr": pointer([len(ids) for ids in numbers]),
+        "ranks": np.array([block.vectors.shape[1] for block in blocks], dtype=np.int64),
+        "vectors": np.concatenate([block.vectors[order].ravel() for block, order in zip(blocks, orders)]),
+        "values": np.concatenate(values).clip(0.0, 2.0) if values else None,
         "next_values": _next_values(blocks),
         "centres": _centres(lists["centres"], numbers, labels, node_names),
         "node_names": node_names,
@@ -70,28 +67,21 @@ def pack(
     }
 
 
-def sort_rows(nodes: Ints, ptr: Ints, ranks: Ints, vectors: Floats) -> tuple[Ints, Floats]:
-    """Sort the members of every patch, and the rows of its block with them."""
-    owner = owners(ptr)
-    order = np.lexsort((nodes, owner))
-    start = pointer(np.diff(ptr) * ranks)[:-1]
-    rows = start[owner] + (np.arange(len(nodes)) - ptr[:-1][owner]) * ranks[owner]
-    return nodes[order], vectors[ranges(rows[order], ranks[owner])]
-
-
 def _as_lists(
-    members: Any, vectors: Any, names: Sequence[str] | None, optional: dict[str, Any]
+    given: dict[str, Any], names: Sequence[str] | None
 ) -> tuple[dict[str, list[Any]], tuple[str, ...] | None]:
     """Bring all ways to give patches, a mapping, lists, or one patch alone, to one list per argument."""
-    members = members if _is_list(members) or isinstance(members, Mapping) else list(members)
-    given = {"members": members, "vectors": vectors} | {what: optional.get(what) for what in OPTIONAL}
+    members = given["members"]
     if isinstance(members, Mapping):
         if names is not None:
             raise LograbError("a mapping names its patches by its keys: leave out names")
         given, names = _by_key(given), list(members)
-    elif _is_one_patch(members, vectors):
-        given = {what: None if argument is None else [argument] for what, argument in given.items()}
-        names = [names] if isinstance(names, str) else names
+    else:
+        members = members if _is_list(members) else list(members)
+        given = given | {"members": members}
+        if _is_one_patch(members, given["vectors"]):
+            given = {what: None if argument is None else [argument] for what, argument in given.items()}
+            names = [names] if isinstance(names, str) else names
     count = len(given["members"])
     if not count:
         raise LograbError("observations need at least one patch, got none")
@@ -147,20 +137,14 @@ def _number(
             raise LograbError(f"the members of a patch must be distinct, and {label} lists {twice!r} twice")
     kinds = {type(node) for item in lists for node in item}
     if all(issubclass(kind, str) for kind in kinds):
-        ordered = sort_names(node for item in lists for node in item)
-        index = {name: i for i, name in enumerate(ordered)}
-        plain = ordered == list(map(str, range(len(ordered))))
-        if n_nodes is not None and (not plain or n_nodes < len(ordered)):
+        index, names = index_names(node for item in lists for node in item)
+        if n_nodes is not None and (names is not None or n_nodes < len(index)):
             raise LograbError("n_nodes is for members that are numbers: leave it out")
         numbers = [np.array([index[node] for node in item], dtype=np.int64) for item in lists]
-        return numbers, None if plain else tuple(ordered), n_nodes or len(ordered)
+        return numbers, names, n_nodes or len(index)
     if any(issubclass(kind, bool) or not issubclass(kind, int | np.integer) for kind in kinds):
         found = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise LograbError(f"members must be all whole numbers or all text, got {found}")
-    return _as_ids(lists, n_nodes)
-
-
-def _as_ids(lists: list[list[int]], n_nodes: int | None) -> tuple[list[Ints], None, int]:
     lowest, highest = min(map(min, lists)), max(map(max, lists))
     limit = max(FREE_NODES, NODES_PER_ENTRY * sum(map(len, lists))) if n_nodes is None else n_nodes
     if lowest < 0 or highest >= limit:
@@ -233,15 +217,10 @@ def _centres(
     """Look centres up, by id or by name; each must be a member of its patch."""
     if all(centre is None for centre in centres):
         return None
-    index: Mapping[Any, int] = {name: i for i, name in enumerate(node_names or ())}
     found = []
     for centre, ids, label in zip(centres, numbers, labels):
-        at = index.get(str(centre), -1) if index else int(centre) if _is_id(centre) else -1
-        if at not in ids:
+        members = {str(i) if node_names is None else node_names[i]: i for i in ids.tolist()}
+        if str(centre) not in members:
             raise LograbError(f"the centre of {label} must be one of its members, got {centre!r}")
-        found.append(at)
+        found.append(members[str(centre)])
     return np.array(found, dtype=np.int64)
-
-
-def _is_id(centre: object) -> bool:
-    return isinstance(centre, int | np.integer) or (isinstance(centre, str) and centre.isdecimal())

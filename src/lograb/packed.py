@@ -11,9 +11,8 @@ from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, check
 from lograb.errors import LograbError
 from lograb.names import shorten
-from lograb.own_arrays import sort_rows
 from lograb.patches import induced_edges
-from lograb.spec import InstanceSpec, Origin
+from lograb.spec import InstanceSpec, Origin, Protocol
 from lograb.types import Graph, Observations, Patches
 
 
@@ -29,13 +28,18 @@ def packed(observations: Observations, truth: Graph | None, name: str) -> tuple[
     check(tables)
     manifest = Manifest(
         name=name,
-        spec=InstanceSpec.of(**seen.protocol.model_dump(), seed=None, eigenvalues=seen.values is not None),
+        spec=InstanceSpec.of(**seen.protocol.model_dump() | {"sigma": _of_one_release(seen.protocol)}, seed=None,
+                             eigenvalues=seen.values is not None),
         origin=Origin(source=name, kind="packed"),
         notices=() if truth is None else truth.notices,
         truth=truth is not None,
         n_features=0 if features is None else features.shape[1],
     )
     return manifest, tables
+
+
+def _of_one_release(protocol: Protocol) -> float | None:
+    return None if protocol.sigma is None else protocol.sigma * protocol.releases**0.5
 
 
 def _numbered_as(seen: Observations, graph: Graph) -> Observations:
@@ -50,6 +54,8 @@ def _numbered_as(seen: Observations, graph: Graph) -> Observations:
                           f"with the nodes {shorten(names, 3)}: {shorten(unknown)}")  # fmt: skip
     number = np.full(seen.n_nodes, -1, dtype=np.int64)
     number[shown] = [index[own[i]] for i in shown]
-    nodes, vectors = sort_rows(number[seen.nodes], seen.ptr, seen.ranks, seen.vectors)
-    return replace(seen, n_nodes=graph.n_nodes, nodes=nodes, vectors=vectors, node_names=graph.node_names,
+    ids = [number[seen.members(i)] for i in range(seen.n_patches)]
+    vectors = [seen.block(i)[np.argsort(ids[i])].ravel() for i in range(seen.n_patches)]
+    return replace(seen, n_nodes=graph.n_nodes, nodes=np.concatenate(list(map(np.sort, ids))),
+                   vectors=np.concatenate(vectors), node_names=graph.node_names,
                    centres=None if seen.centres is None else number[seen.centres], features=None)  # fmt: skip

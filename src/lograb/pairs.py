@@ -57,13 +57,7 @@ def members_of(seen: Observations, which: Ints, q: int) -> Ints:
 
 
 def pair_keys(members: Ints, n_nodes: int) -> tuple[Ints, tuple[Ints, Ints]]:
-    """Number all pairs inside each patch as u * n_nodes + w.
-
-    Returns
-    -------
-    keys : int64 array, shape (b, q (q - 1) / 2)
-    upper : the positions (i, j), i < j, of the pairs inside a patch
-    """
+    """Number all pairs inside each patch as u * n_nodes + w, and list their positions i < j in it."""
     upper = np.triu_indices(members.shape[1], k=1)
     return members[:, upper[0]] * n_nodes + members[:, upper[1]], upper
 
@@ -71,6 +65,12 @@ def pair_keys(members: Ints, n_nodes: int) -> tuple[Ints, tuple[Ints, Ints]]:
 def unpair(keys: Ints, n_nodes: int) -> Ints:
     """Turn pair numbers back into pairs, shape (m, 2)."""
     return np.stack([keys // n_nodes, keys % n_nodes], axis=1)
+
+
+def distinct(keys: Ints) -> Ints:
+    """Sort keys (all at least 0) and drop repetitions; several times faster than numpy.unique on long arrays."""
+    keys = np.sort(keys)
+    return keys[np.diff(keys, prepend=-1) > 0]
 
 
 def mean_by_key(keys: Ints, scores: Floats, weights: Floats | None = None) -> tuple[Ints, Floats]:
@@ -96,20 +96,6 @@ def shared_pairs(n_nodes: int, nodes: Ints, ptr: Ints, pairs: Ints) -> tuple[int
     A node shares a patch with the union of all patches it lies in. The unions are formed as bit sets,
     512 nodes at a time; the largest patch of each node enters the count by its size.
 
-    Parameters
-    ----------
-    n_nodes : int
-    nodes, ptr : int64 arrays
-        Members of all patches, distinct inside each, and where each patch starts.
-    pairs : int64 array, shape (m, 2)
-
-    Returns
-    -------
-    count : int
-    shared : bool array, shape (m,)
-
-    Notes
-    -----
     Memory is O(n_nodes + members + m). Time is not linear: a member of a patch that is not the
     member's largest one costs a step for each block of 512 nodes which that patch touches, at most
     min(size, n_nodes / 512), and each block passes once over all members. That never exceeds the sum

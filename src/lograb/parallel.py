@@ -8,10 +8,11 @@ to one thread, because many small problems at once beat many threads on one smal
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -20,10 +21,22 @@ from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+FEW_ROWS = 20_000
+
+
+_most: int | None = None
+
+
+def hold_threads(most: int | None) -> None:
+    """Let this process use so many cores at most; None for all. One of many workers on a machine has one."""
+    global _most
+    _most = most
 
 
 def n_cores() -> int:
     """Count the cores this process may use."""
+    if _most is not None:
+        return _most
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -34,7 +47,7 @@ def _blas() -> ThreadpoolController:
 
 
 class _Hold:
-    """Who holds the BLAS to one thread: the first who comes limits it, the last who goes lets it loose.
+    """Who holds BLAS and torch to one thread: the first who comes limits them, the last who goes lets them loose.
 
     The limit is one for all threads of the process. If each restored what it had found, those that overlap would
     leave the limit behind.
@@ -43,10 +56,14 @@ class _Hold:
     def __init__(self) -> None:
         self.lock, self.holders = Lock(), 0
         self.limit: Any = None
+        self.torch: tuple[Any, int] | None = None
 
     def __enter__(self) -> None:
         with self.lock:
             if not self.holders:
+                if (torch := sys.modules.get("torch")) is not None:  # asked first: the BLAS may be its own
+                    self.torch = torch, torch.get_num_threads()
+                    torch.set_num_threads(1)
                 self.limit = _blas().limit(limits=1)
             self.holders += 1
 
@@ -56,14 +73,22 @@ class _Hold:
             if not self.holders and self.limit is not None:
                 self.limit.restore_original_limits()
                 self.limit = None
+                if self.torch is not None:
+                    self.torch[0].set_num_threads(self.torch[1])
+                    self.torch = None
 
 
 _HOLD = _Hold()
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Hold the BLAS to one thread; entering takes a tenth of a millisecond."""
+    """Hold the BLAS, and torch where it is loaded, to one thread; entering takes a tenth of a millisecond."""
     return _HOLD
+
+
+def threads_for(rows: float) -> AbstractContextManager[None]:
+    """Leave all threads to steps of many rows; steps of few are held to one: they would wait for each other."""
+    return _HOLD if rows < FEW_ROWS else nullcontext()
 
 
 @cache

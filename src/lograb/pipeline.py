@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ import numpy as np
 from lograb import archive
 from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
-from lograb.attacks import ATTACKS, as_attack, label_of
+from lograb.attacks import ATTACKS, label_of
 from lograb.consistency import check_graph
+from lograb.defences import as_defences, settle
 from lograb.errors import LograbError, Notify, unknown_name, warn
 from lograb.fragment import fragment
 from lograb.graphs import count_graphs, load_graph, load_graphs
@@ -33,6 +34,7 @@ from lograb.score import Score
 from lograb.spec import GaugeName, InstanceSpec, StrategyName
 from lograb.tasks import attack as attack
 from lograb.tasks import evaluate as evaluate
+from lograb.tasks.isolation import choose_attack
 from lograb.types import Graph, Patches
 
 INPUTS = ("graph", "patches", "patches_by", "header", "progress")
@@ -50,8 +52,11 @@ def generate(
     gauge: GaugeName = "sign",
     seed: int = 0,
     clusters: int | None = None,
+    cluster_size: int | None = None,
     seed_nodes: int | None = None,
     eigenvalues: bool = True,
+    defences: Any = (),
+    releases: int = 1,
     graph: int | None = None,
     patches: Given | None = None,
     patches_by: str | None = None,
@@ -72,9 +77,11 @@ def generate(
     sigma : standard deviation of the noise on every entry of the embedding
     gauge : what stays undetermined in the embedding: sign, rotation or none
     seed : all randomness follows from it
-    clusters : for cluster: how many; by default about one per 50 observed nodes
+    clusters, cluster_size : for cluster: how many, or how many observed nodes each has, about; 50 by default
     seed_nodes : for random: how many patches; by default half of the observed nodes
     eigenvalues : whether they are shared beside the embedding
+    defences : what is done against it, in this order: names such as "gaussian:epsilon=2", or `lograb.defences`
+    releases : how many releases with fresh noise the eavesdropper averages
     graph : which graph of a dataset that holds many; all of them by default
     patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be
         a table node,group. Groups give the patches their names
@@ -92,11 +99,24 @@ def generate(
     20
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
-                  "clusters": clusters, "seed_nodes": seed_nodes, "eigenvalues": eigenvalues}  # fmt: skip
-    cut_by = bring(patches, patches_by)
-    manifest, pieces = _plan(source, graph, cut_by, header, progress, None, parameters | unknown)
+                  "clusters": clusters, "cluster_size": cluster_size, "seed_nodes": seed_nodes,
+                  "eigenvalues": eigenvalues, "defences": defences, "releases": releases}  # fmt: skip
+    manifest, pieces = _plan(source, parameters | unknown, bring(patches, patches_by), graph, header, progress)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
+
+
+def generate_each(graphs: Iterable[Graph], which: range, **parameters: Any) -> Iterator[Instance]:
+    """Generate instances of some graphs of a dataset of many, `which` says of which, one in memory at a time.
+
+    Each is the same as that graph in the instance of all, ``generate(source, ...)[i]``.
+    """
+    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), False)})
+    for number, graph in zip(which, graphs):
+        manifest = Manifest(name=f"{graph.origin.source}/{number}", spec=spec, origin=graph.origin,
+                            notices=graph.notices,
+                            n_features=0 if graph.features is None else graph.features.shape[1])  # fmt: skip
+        yield from (Instance(manifest, tables) for tables in _fragment_all([graph], number, spec, None, 1, ignore))
 
 
 def generate_file(
@@ -122,8 +142,8 @@ def generate_file(
         if file is not None and file.is_file() and file.resolve() == Path(path).resolve():
             raise LograbError(f"the output '{path}' is the file of the {name}: choose another name")
     with archive.Writer(path, truth=truth) as writer:  # first, so that a bad path fails before work starts
-        cut_by = bring(patches, patches_by)
-        manifest, pieces = _plan(source, graph, cut_by, header, progress, notify, parameters)
+        cut_by, tell = bring(patches, patches_by), warn if notify is None else notify
+        manifest, pieces = _plan(source, parameters, cut_by, graph, header, progress, tell)
         for tables in pieces:
             writer.append(tables)
         if progress is not None:
@@ -139,10 +159,7 @@ def load(path: str | Path) -> Instance:
 def verify(path: str | Path) -> Manifest:
     """Check every byte of an instance's file, and that its parts fit each other.
 
-    Raises
-    ------
-    ArchiveError
-        Naming the first member that does not hold.
+    An `ArchiveError` names the first member that does not hold.
     """
     manifest = archive.verify(path)
     for graph in load(path):
@@ -164,20 +181,15 @@ def compare(
 
     Parameters
     ----------
-    subject : Instance, or a source with the parameters of `generate`
-        From a source each seed makes an instance of its own; on an instance seeds vary the attacks' draws only.
-    attacks : list of names, attack objects and functions
-        By default all that need no optional dependency and take graphs of any size.
-    seeds : int
-        How many; those of instances count up from the parameter ``seed``, those of attacks from 0.
-    features : bool
-        Whether the attacks that can use features see those of the observed nodes.
-    progress : callable, optional
-        Called with the attack that runs and its stage, how many runs are done and how many there are.
-    finished : callable, optional
-        Called after each run with the attack's name, its score (None where it could not run) and the seconds.
-    **parameters
-        As for `generate`.
+    subject : Instance, or a source with the parameters of `generate`; from a source each seed makes an instance of
+        its own, on an instance seeds vary the attacks' draws only
+    attacks : list of names (``file.py:function`` too), attack objects and functions; by default all that need no
+        optional dependency and take graphs of any size
+    seeds : how many; those of instances count up from the parameter ``seed``, those of attacks from 0
+    features : whether the attacks that can use features see those of the observed nodes
+    progress : called with the attack that runs and its stage, how many runs are done and how many there are
+    finished : called after each run with the attack's name, its score (None where it could not run), the seconds
+    **parameters : as for `generate`
 
     Examples
     --------
@@ -244,37 +256,31 @@ def _choose(attacks: Sequence[Any] | None) -> dict[str, Any]:
     """Name the attacks of a comparison, each differently."""
     if attacks is None:
         usual = [name for name, kind in ATTACKS.items() if kind.extra is None and not kind.small_only]
-        return {name: as_attack(name) for name in usual}
+        return {name: choose_attack(name) for name in usual}
     if isinstance(attacks, str) or not isinstance(attacks, Iterable):
         raise LograbError("compare takes a list of attacks (names, attack objects, functions), got "
                           f"{attacks!r:.60}: write compare(instance, [{attacks!r:.60}])")  # fmt: skip
     chosen: dict[str, Any] = {}
-    for item in attacks:
-        attacker = as_attack(item)
-        name = base = label_of(attacker)
-        number = 2
-        while name in chosen:
-            name, number = f"{base} ({number})", number + 1
-        chosen[name] = attacker
+    for attacker in map(choose_attack, attacks):
+        base = label_of(attacker)
+        names = chain([base], (f"{base} ({number})" for number in count(2)))
+        chosen[next(name for name in names if name not in chosen)] = attacker
     if not chosen:
         raise LograbError("compare needs at least one attack")
     return chosen
 
 
 def _plan(
-    source: Any,
-    graph: int | None,
-    cut_by: Bring | None,
-    header: bool | None,
-    progress: Progress | None,
-    notify: Notify | None,
-    parameters: dict[str, Any],
-) -> tuple[Manifest, Iterator[dict[str, Array]]]:
+    source: Any, parameters: dict[str, Any], cut_by: Bring | None, graph: int | None, header: bool | None,
+    progress: Progress | None, notify: Notify = warn,
+) -> tuple[Manifest, Iterator[dict[str, Array]]]:  # fmt: skip
     """Check everything that can be checked before work starts; then make the tables lazily."""
     for name in parameters:
         if name not in InstanceSpec.model_fields:
             raise unknown_name("parameter", name, (*InstanceSpec.model_fields, *INPUTS))
-    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), cut_by is not None)})
+    defences = tuple(map(str, as_defences(parameters.get("defences") or ())))
+    strategy = choose(parameters.get("strategy"), cut_by is not None)
+    spec = settle(InstanceSpec.of(**parameters | {"strategy": strategy, "defences": defences}))
     if spec.seed is None or spec.sigma is None:
         raise LograbError("generating an instance needs a seed and a noise level sigma")
     total = count_graphs(source) if graph is None else 1
@@ -287,7 +293,7 @@ def _plan(
     first = next(graphs)
     brought, notices = cut_by(first) if cut_by is not None else (None, ())
     for text in notices:
-        (notify or warn)(text)
+        notify(text)
     manifest = Manifest(
         name=first.origin.source if total > 1 else first.name,
         spec=spec,
@@ -295,21 +301,16 @@ def _plan(
         notices=(*first.notices, *notices),
         n_features=0 if first.features is None else first.features.shape[1],
     )
-    numbered = enumerate(chain([first], graphs), start=graph or 0)
-    return manifest, _fragment_all(numbered, spec, spec.seed, brought, total, progress)
+    tell = ignore if progress is None else progress
+    return manifest, _fragment_all(chain([first], graphs), graph or 0, spec, brought, total, tell)
 
 
 def _fragment_all(
-    numbered: Iterable[tuple[int, Graph]],
-    spec: InstanceSpec,
-    seed: int,
-    brought: Patches | None,
-    total: int,
-    progress: Progress | None,
+    graphs: Iterable[Graph], start: int, spec: InstanceSpec, own: Patches | None, total: int, progress: Progress
 ) -> Iterator[dict[str, Array]]:
     """Fragment graph after graph; each draws from a stream of its own, whatever its company."""
-    for done, (number, graph) in enumerate(numbered):
-        if progress is not None and total > 1:
+    for done, graph in enumerate(graphs):
+        if total > 1:
             progress("fragmenting", done, total)
-        inner = ignore if progress is None or total > 1 else progress
-        yield fragment(graph, spec, np.random.SeedSequence(seed, spawn_key=(number,)), brought, inner)
+        stream = np.random.SeedSequence(spec.seed, spawn_key=(start + done,))
+        yield fragment(graph, spec, stream, own, progress if total == 1 else ignore)

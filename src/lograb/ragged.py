@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +25,15 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate the ranges start .. start + length - 1, one after the other."""
     ptr = pointer(lengths)
     return np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], lengths)
+
+
+def runs(cost: Ints, at_once: int) -> Iterator[tuple[int, int]]:
+    """Cut items into runs that cost about `at_once` each: first, last + 1. `cost` is a pointer of their costs."""
+    start = 0
+    while start < len(cost) - 1:
+        stop = max(start + 1, int(np.searchsorted(cost, cost[start] + at_once, side="right")) - 1)
+        yield start, stop
+        start = stop
 
 
 def pack_names(names: Sequence[str]) -> tuple[Ints, npt.NDArray[np.uint8]]:

@@ -17,21 +17,13 @@ HEADLINES = {"reconstruction": ("f1", "f1_interval"), "classification": ("f1_mic
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatchScores:
-    """What was found inside each patch; arrays of shape (n_patches,).
+    """What was found inside each patch; arrays of shape (n_patches,)."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The patches' names, or their numbers.
-    sizes, edges : members and true edges of a patch
-    found, wrong : true edges that are claimed, and claimed pairs that are none
-    """
-
-    names: tuple[str, ...]
-    sizes: Ints
-    edges: Ints
-    found: Ints
-    wrong: Ints
+    names: tuple[str, ...]  # the patches' names, or their numbers
+    sizes: Ints  # members of a patch
+    edges: Ints  # its true edges
+    found: Ints  # those that are claimed
+    wrong: Ints  # claimed pairs that are no edges
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -61,13 +53,14 @@ class Score:
     task : {"reconstruction", "classification", "links"}
     values : dict
         Every number by name, ready for JSON: the same as `to_dict`. ``score["auroc"]`` is short for one of them.
-    patches : PatchScores, optional
-        For reconstruction: what was found in each patch.
+    patches : for reconstruction: what was found in each patch
+    raw : for learning: the answers behind the numbers, so that other numbers can be made of them
     """
 
     task: str
     values: dict[str, Any]
-    patches: PatchScores | None = field(default=None)
+    patches: PatchScores | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -10,6 +10,10 @@ from lograb.errors import LograbError, unknown_name
 
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
+Defences = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=32)]
+Kind = TypeVar("Kind", bound=BaseModel)
+MAX_SIGMA = 1000.0
+"""Entries of eigenvectors are at most 1: with noise like this nothing of them is left."""
 
 
 class Origin(BaseModel):
@@ -28,28 +32,34 @@ class Origin(BaseModel):
     url: str = ""
 
 
-class Protocol(BaseModel):
-    """What everybody, the eavesdropper included, knows about how the patches were shared."""
-
+class _Choices(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, **parameters: Any) -> Self:
+        """Validate parameters; an error names the parameter, the rule and the value received."""
+        for name in parameters:
+            if name not in cls.model_fields:
+                raise unknown_name("parameter", name, cls.model_fields)
+        return checked(cls, parameters)
+
+
+class Protocol(_Choices):
+    """What everybody, the eavesdropper included, knows about how the patches were shared."""
 
     strategy: StrategyName = "d-hop"
     d: int = Field(1, ge=0, le=64)
     k: int = Field(32, ge=1, le=1_000_000)
     gauge: GaugeName = "sign"
-    sigma: float | None = Field(None, ge=0, allow_inf_nan=False)
-    """Standard deviation of the noise; None when it is not announced."""
-
-    @classmethod
-    def of(cls, **parameters: Any) -> Protocol:
-        """Validate parameters; an error names the parameter, the rule and the value received."""
-        try:
-            return cls(**parameters)
-        except ValidationError as error:
-            raise LograbError(first_problem(error)) from None
+    sigma: float | None = Field(None, ge=0, le=MAX_SIGMA)
+    """Standard deviation of the noise, of the mean of all releases; None when it is not announced."""
+    defences: Defences = ()
+    """What was done to the graph and to what is shared, each as NAME:key=value,... (see lograb.defences)."""
+    releases: int = Field(1, ge=1, le=1_000_000)
+    """How many releases with fresh noise the observations are the mean of."""
 
 
-class InstanceSpec(BaseModel):
+class InstanceSpec(_Choices):
     """Every choice behind a benchmark instance, the seed included (§4.2 and Algorithm 1).
 
     Attributes
@@ -61,28 +71,35 @@ class InstanceSpec(BaseModel):
     sigma : standard deviation of the Gaussian noise on every entry of the embedding; None where it is unknown.
     gauge : what is left undetermined in the embedding (see lograb.observations.gauges).
     seed : all randomness follows from it; None where it is withheld or unknown.
-    clusters : number of METIS clusters; None for about one per 50 observed nodes.
+    clusters : number of METIS clusters; None to follow cluster_size.
+    cluster_size : observed nodes per METIS cluster, about; None for 50, or for what clusters says.
     seed_nodes : number of random seed nodes; None for half of the observed nodes.
     eigenvalues : whether the eigenvalues are shared beside the embedding.
+    defences : what is done to the graph and to what is shared, each as NAME:key=value,...
+    releases : how many releases with fresh noise the eavesdropper averages.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     strategy: StrategyName = "d-hop"
     d: int = Field(1, ge=0, le=64)
     p: float = Field(1.0, gt=0, le=1)
     k: int = Field(32, ge=1, le=1_000_000)
-    sigma: float | None = Field(0.0, ge=0, allow_inf_nan=False)
+    sigma: float | None = Field(0.0, ge=0, le=MAX_SIGMA)
     gauge: GaugeName = "sign"
     seed: int | None = Field(0, ge=0)
     clusters: int | None = Field(None, ge=1)
+    cluster_size: int | None = Field(None, ge=1)
     seed_nodes: int | None = Field(None, ge=1)
     eigenvalues: bool = True
+    defences: Defences = ()
+    releases: int = Field(1, ge=1, le=1_000_000)
 
     @model_validator(mode="after")
     def _refuse_parameters_of_other_strategies(self) -> InstanceSpec:
-        if self.clusters is not None and self.strategy != "cluster":
-            raise ValueError(f"clusters belongs to the strategy 'cluster', not '{self.strategy}'")
+        for name in ("clusters", "cluster_size"):
+            if getattr(self, name) is not None and self.strategy != "cluster":
+                raise ValueError(f"{name} belongs to the strategy 'cluster', not '{self.strategy}'")
+        if self.clusters is not None and self.cluster_size is not None:
+            raise ValueError("clusters and cluster_size both say how many clusters there are: leave one out")
         if self.seed_nodes is not None and self.strategy != "random":
             raise ValueError(f"seed_nodes belongs to the strategy 'random', not '{self.strategy}'")
         return self
@@ -90,18 +107,16 @@ class InstanceSpec(BaseModel):
     @property
     def protocol(self) -> Protocol:
         """The public part: what an eavesdropper knows of these choices."""
-        return Protocol(strategy=self.strategy, d=self.d, k=self.k, gauge=self.gauge, sigma=self.sigma)
+        sigma = None if self.sigma is None else self.sigma / self.releases**0.5
+        return Protocol(**self.model_dump(include=set(Protocol.model_fields)) | {"sigma": sigma})
 
-    @classmethod
-    def of(cls, **parameters: Any) -> InstanceSpec:
-        """Validate parameters; an error names the parameter, the rule and the value received."""
-        for name in parameters:
-            if name not in cls.model_fields:
-                raise unknown_name("parameter", name, cls.model_fields)
-        try:
-            return cls(**parameters)
-        except ValidationError as error:
-            raise LograbError(first_problem(error)) from None
+
+def checked(kind: type[Kind], parameters: dict[str, Any], who: str = "") -> Kind:
+    """Build settings; what is wrong with the first parameter that is becomes one line, after `who`."""
+    try:
+        return kind(**parameters)
+    except ValidationError as error:
+        raise LograbError(who + first_problem(error)) from None
 
 
 def first_problem(error: ValidationError) -> str:

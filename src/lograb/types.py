@@ -20,13 +20,14 @@ from lograb.answer_file import write_answers
 from lograb.errors import LograbError
 from lograb.own_arrays import pack
 from lograb.ragged import Ints as Ints
-from lograb.ragged import check_ragged, pointer
+from lograb.ragged import check_ragged, owners, pointer
 from lograb.spec import Origin, Protocol
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Matrix = Any  # a dense (n, f) array or a scipy CSR array; scipy has no static types
-
+MAX_CLASSES, MAX_ENTRY = 10**6, 1e9
+"""Far beyond any graph and any embedding; what is larger is nonsense, on which computations break down."""
 
 
 def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
@@ -41,25 +42,28 @@ def check_names(what: str, names: tuple[str, ...] | None, count: int) -> None:
         raise LograbError(f"the names of {what} must be text: {error}") from None
 
 
+def check_labels(what: str, labels: npt.NDArray[Any] | None) -> None:
+    """Refuse labels that are neither one class per node nor indicators."""
+    if labels is None or (labels.ndim == 2 and np.isin(labels, (0, 1)).all()):
+        return
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or ((labels < -1) | (labels >= MAX_CLASSES)).any():
+        raise LograbError(f"{what} must be integers from -1 on below {MAX_CLASSES:,}, one per node, or an "
+                          "indicator matrix of 0 and 1")  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A simple undirected graph: the truth that a benchmark instance hides.
 
     Attributes
     ----------
-    name : str
-    adjacency : scipy.sparse.csr_array, shape (n_nodes, n_nodes), bool
-        Symmetric, no diagonal, sorted indices. Build it with `Graph.from_edges`.
-    features : array or csr_array, shape (n_nodes, n_features), optional
+    adjacency : csr_array of bool (n_nodes, n_nodes), symmetric, no diagonal, sorted indices; see `from_edges`
+    features : array or csr_array (n_nodes, n_features), optional
     labels : int array (n_nodes,), -1 where unknown, or 0/1 array (n_nodes, n_classes), optional
-    node_names : tuple of str, optional
-        Names the user knows the nodes by; None when they are simply 0 .. n_nodes - 1.
-    attributes : mapping of str to tuples of str or None
-        What else is known of the nodes, as text, one entry per node, None where a node lacks it. Only
-        ever used to cut the graph into patches by one of them.
-    notices : tuple of str
-        What the reader changed (merged directions, dropped loops ...); shown to the user.
-    origin : Origin
+    node_names : names the user knows the nodes by; None when they are simply 0 .. n_nodes - 1
+    attributes : what else is known of the nodes, as text, one entry per node, None where a node lacks it; only
+        ever used to cut the graph into patches by one of them
+    notices : what the reader changed (merged directions, dropped loops ...); shown to the user
     """
 
     name: str
@@ -87,9 +91,7 @@ class Graph:
         for what, value in (("features", self.features), ("labels", self.labels)):
             if value is not None and value.shape[0] != n:
                 raise LograbError(f"graph '{self.name}' has {n} nodes but {value.shape[0]} rows of {what}")
-        if self.labels is not None and not self._labels_fit():
-            raise LograbError(f"the labels of graph '{self.name}' must be integers from -1 on, one per node, or "
-                              "an indicator matrix of 0 and 1")
+        check_labels(f"the labels of graph '{self.name}'", self.labels)
         check_names(f"nodes of graph '{self.name}'", self.node_names, n)
         for name, texts in self.attributes.items():
             if len(texts) != n:
@@ -97,12 +99,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {self.n_nodes} nodes, {self.n_edges} edges>"
-
-    def _labels_fit(self) -> bool:
-        labels = np.asarray(self.labels)
-        if labels.ndim == 1:
-            return labels.dtype.kind in "iu" and (len(labels) == 0 or int(labels.min()) >= -1)
-        return labels.ndim == 2 and bool(np.isin(labels, (0, 1)).all())
 
     @classmethod
     def from_edges(cls, name: str, n_nodes: int, edges: npt.ArrayLike, **rest: Any) -> Graph:
@@ -140,23 +136,34 @@ class Graph:
         return np.stack([rows[upper], self.adjacency.indices[upper]], axis=1).astype(np.int64)
 
 
+class Ragged:
+    """What all that is laid out patch by patch has in common: ``ptr`` says where each patch starts."""
+
+    ptr: Ints
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches."""
+        return len(self.ptr) - 1
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of members of each patch."""
+        return np.diff(self.ptr)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Patches:
+class Patches(Ragged):
     """Overlapping node sets that cover (part of) one graph.
 
     Attributes
     ----------
-    n_nodes : int
-        Number of nodes of the graph.
-    nodes : int64 array, shape (n_entries,)
-        Members of all patches, one after the other, increasing inside each patch.
-    ptr : int64 array, shape (n_patches + 1,)
-    centres : int64 array, shape (n_patches,), optional
-        The node each patch was grown from, where the strategy has one.
-    core : bool array, shape (n_entries,), optional
-        For clusters: True on the disjoint core, False on the halo.
-    names : tuple of str, optional
-        What the user calls the patches; None when they are simply 0 .. n_patches - 1.
+    n_nodes : number of nodes of the graph
+    nodes : int64 (n_entries,), members of all patches, one after the other, increasing inside each patch
+    ptr : int64 (n_patches + 1,)
+    centres : int64 (n_patches,), the node each patch was grown from, where the strategy has one
+    core : bool (n_entries,), for clusters: True on the disjoint core, False on the halo
+    names : what the user calls the patches; None when they are simply 0 .. n_patches - 1
     """
 
     n_nodes: int
@@ -190,19 +197,9 @@ class Patches:
     def __getitem__(self, i: int) -> Ints:
         return self.nodes[self.ptr[i] : self.ptr[i + 1]]
 
-    @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observations:
+class Observations(Ragged):
     """What the eavesdropper sees of one graph, and all that an attack may use.
 
     There is no path from here back to the graph. Patch ``i`` has ``q = sizes[i]`` members and
@@ -210,26 +207,18 @@ class Observations:
 
     Attributes
     ----------
-    protocol : Protocol
-    n_nodes : int
-        Node ids run from 0 to n_nodes - 1; not every id need occur.
-    nodes : int64 array, shape (n_entries,)
-        Members of all patches, increasing inside each patch.
-    ptr : int64 array, shape (n_patches + 1,)
-        Where each patch starts in `nodes`.
-    ranks : int64 array, shape (n_patches,)
-        Eigenvectors kept per patch.
-    vectors : float64 array, shape (sum of sizes * ranks,)
-        The (sizes[i], ranks[i]) blocks, row by row, one after the other; see `block`.
-    values : float64 array, shape (sum of ranks,), optional
-        The eigenvalues that belong to the columns, ascending; None when withheld.
-    next_values : float64 array, shape (n_patches,), optional
-        The first eigenvalue that was cut off; NaN where the spectrum is complete.
-    centres : int64 array, shape (n_patches,), optional
-    features : array or csr_array, shape (n_nodes, n_features), optional
-        The side channel that feature-aware attacks use; zero rows for unobserved nodes.
-    node_names, patch_names : tuples of str, optional
-        What nodes and patches are called; None when they are simply numbered.
+    protocol : what is publicly known of how patches were shared
+    n_nodes : node ids run from 0 to n_nodes - 1; not every id need occur
+    nodes : int64 (n_entries,), members of all patches, increasing inside each patch
+    ptr : int64 (n_patches + 1,), where each patch starts in `nodes`
+    ranks : int64 (n_patches,), eigenvectors kept per patch
+    vectors : float64 (sum of sizes * ranks,), the (sizes[i], ranks[i]) blocks, row by row; see `block`
+    values : float64 (sum of ranks,), the eigenvalues of the columns, ascending; None when withheld
+    next_values : float64 (n_patches,), the first eigenvalue that was cut off; NaN where the spectrum is complete
+    centres : int64 (n_patches,), where they are known
+    features : array or csr_array (n_nodes, n_features), the side channel that feature-aware attacks use; zero rows
+        for unobserved nodes
+    node_names, patch_names : what nodes and patches are called; None when they are simply numbered
     """
 
     protocol: Protocol
@@ -265,8 +254,9 @@ class Observations:
         for what, (array, length) in shapes.items():
             if array is not None and array.shape != (length,):
                 raise LograbError(f"observations need {length} {what}, got shape {array.shape}")
-        if not all(np.isfinite(a).all() for a in (self.vectors, self.values) if a is not None):
-            raise LograbError("eigenvectors and eigenvalues must be finite; drop the patches that are not")
+        if not all((np.abs(a) <= MAX_ENTRY).all() for a in (self.vectors, self.values) if a is not None):
+            raise LograbError("eigenvectors and eigenvalues must be finite, and at most a billion in size; drop "
+                              "the patches that are not")  # fmt: skip
         if self.next_values is not None and np.isinf(self.next_values).any():
             raise LograbError("the next eigenvalue of a patch must be finite, or NaN where there is none")
         if self.centres is not None and not ((self.centres >= 0) & (self.centres < self.n_nodes)).all():
@@ -301,16 +291,15 @@ class Observations:
 
         Parameters
         ----------
-        members : one list of nodes per patch, in the order of the rows, as ids or names
-            Or a mapping from the names of patches, as all other arguments then; or, with one matrix as `vectors`,
-            one list for a single patch.
+        members : one list of nodes per patch, in the order of the rows, as ids or names; or a mapping from the
+            names of patches, as all other arguments then; or, with one matrix as `vectors`, one list
         vectors : one (q, r) array per patch, the first eigenvector included
         values : one array of r eigenvalues per patch; None when withheld
         next_values : the first eigenvalue that was cut off of each patch; None or NaN where it is complete
         centres : the node each patch was grown from
         names : names of the patches
-        laplacian : {"symmetric", "random-walk", "similarity", "unnormalised"}
-            What `vectors` are eigenvectors of, see `lograb.conversions`; anything but "symmetric" is converted.
+        laplacian : "symmetric", "random-walk", "similarity" or "unnormalised", what `vectors` are eigenvectors of;
+            anything but "symmetric" is converted, see `lograb.conversions`
         degrees : one array per patch, for "random-walk" with few columns
         n_nodes : for ids, how many there are; by default one more than the largest
         strategy, d, sigma, gauge : what is publicly known, see `lograb.spec.Protocol`
@@ -324,24 +313,25 @@ class Observations:
         ('ann', 'bob', 'eve')
         """
         protocol = Protocol.of(strategy=strategy, d=d, sigma=sigma, gauge=gauge)
-        fields = pack(members, vectors, names, values=values, next_values=next_values, centres=centres,
-                      degrees=degrees, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)  # fmt: skip
+        given = {"members": members, "vectors": vectors, "values": values, "next_values": next_values,
+                 "centres": centres, "degrees": degrees}  # fmt: skip
+        fields = pack(given, names, laplacian=laplacian, n_nodes=n_nodes, sigma=sigma, gauge=gauge)
         return cls(protocol.model_copy(update={"k": int(fields["ranks"].max())}), **fields)
-
-    @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
 
     @property
     def complete(self) -> Bools:
         """True where a patch shows its whole spectrum (rank equals size)."""
         return np.equal(self.ranks, self.sizes)
+
+    @property
+    def centre_entries(self) -> Ints | None:
+        """Where the centre of each patch stands in `nodes`; -1 where it is no member."""
+        if self.centres is None:
+            return None
+        keys = owners(self.ptr) * self.n_nodes + self.nodes  # increasing
+        wanted = np.arange(self.n_patches) * self.n_nodes + self.centres
+        place = np.searchsorted(keys, wanted)
+        return np.where(np.append(keys, -1)[place] == wanted, place, -1)
 
     def __repr__(self) -> str:
         return f"<Observations: {self.n_patches} patches of {self.n_nodes} nodes, {self.protocol!r}>"
@@ -379,7 +369,7 @@ def _as_array(name: str, values: Any) -> Ints | Floats:
     if scores:
         return array
     if not array.size and array.ndim == 1:
-        return np.empty((0, 2) if name in ("edges", "judged") else 0, dtype=np.int64)
+        return np.empty((0, 2) if name in ("edges", "judged", "cross") else 0, dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise LograbError(f"the {name} of a reconstruction must be whole numbers, got {array.dtype}")
     return array
@@ -391,29 +381,20 @@ class Reconstruction:
 
     Attributes
     ----------
-    n_nodes : int
-    edges : int64 array, shape (n_edges, 2)
-        Claimed edges (u, w) with u < w, no pair twice.
-    scores : float64 array, shape (n_edges,)
-        Larger is surer; a probability where the method gives one.
-    nodes : int64 array
-        The nodes the attack claims to have recovered, increasing; the ends of all claimed edges among them.
-    judged : int64 array, shape (n_judged, 2), optional
-        All pairs that got a score, claimed or not, for ranking metrics; pairs that share a patch
-        but are not listed count as least likely. By default the claimed edges only.
-    judged_scores : float64 array, shape (n_judged,), optional
-    islands : int64 array, shape (n_nodes,), optional
-        For attacks that assemble patches: the island each node belongs to, -1 for none.
-    diagnostics : dict
-        Whatever the method wants to tell; JSON-ready.
-    unlisted : float, optional
-        Where scores are probabilities: the mean probability of the pairs that share a patch and are not listed.
-        None says that scores only rank.
-    node_names : tuple of str, optional
-    method : str
-        Which attack this is the answer of, where known.
-    seconds : float, optional
-        How long it took.
+    edges : int64 (n_edges, 2), claimed edges (u, w) with u < w, no pair twice
+    scores : float64 (n_edges,), larger is surer; a probability where the method gives one
+    nodes : int64, the nodes the attack claims to have recovered, increasing; the ends of all claims among them
+    judged : int64 (n_judged, 2), all pairs that got a score, claimed or not, for ranking metrics; pairs that share
+        a patch but are not listed count as least likely. By default the claimed edges only
+    judged_scores : float64 (n_judged,)
+    islands : int64 (n_nodes,), for attacks that assemble patches: the island of each node, -1 for none
+    cross : int64 (n_cross, 2), probable edges between islands, none of them claimed (Algorithm 2's second output)
+    cross_scores : float64 (n_cross,)
+    diagnostics : whatever the method wants to tell; JSON-ready
+    unlisted : where scores are probabilities: the mean probability of the pairs that share a patch and are not
+        listed; None says that scores only rank
+    method : which attack this is the answer of, where known
+    seconds : how long it took
     """
 
     n_nodes: int
@@ -428,16 +409,20 @@ class Reconstruction:
     node_names: tuple[str, ...] | None = None
     method: str = ""
     seconds: float | None = None
+    cross: Ints | None = None
+    cross_scores: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands"):
+        for name in ("edges", "scores", "nodes", "judged", "judged_scores", "islands", "cross", "cross_scores"):
             if getattr(self, name) is not None or name in ("edges", "scores", "nodes"):
                 object.__setattr__(self, name, _as_array(name, getattr(self, name)))
         self._check_pairs("edges", self.edges, self.scores)
-        if (self.judged is None) != (self.judged_scores is None):
-            raise LograbError("judged pairs and their scores belong together")
-        if self.judged is not None and self.judged_scores is not None:
-            self._check_pairs("judged pairs", self.judged, self.judged_scores)
+        for what, pairs, scores in (("judged pairs", self.judged, self.judged_scores),
+                                    ("edges between islands", self.cross, self.cross_scores)):  # fmt: skip
+            if (pairs is None) != (scores is None):
+                raise LograbError(f"{what} and their scores belong together")
+            if pairs is not None and scores is not None:
+                self._check_pairs(what, pairs, scores)
         nodes = self.nodes
         if nodes.ndim != 1:
             raise LograbError(f"recovered nodes must be a list of ids, got shape {nodes.shape}")
@@ -447,8 +432,10 @@ class Reconstruction:
             raise LograbError(f"{self.n_nodes} nodes need as many island numbers, got shape {self.islands.shape}")
         if not np.isin(self.edges, nodes).all():
             raise LograbError("claimed edges must join recovered nodes")
-        if self.unlisted is not None:
-            self._check_probabilities()
+        chances = () if self.unlisted is None else (self.scores, self.ranked[1], np.array([self.unlisted]))
+        if not all(((s >= 0) & (s <= 1)).all() for s in chances):
+            raise LograbError("with unlisted given, scores are probabilities, between 0 and 1; leave it "
+                              "out where scores only rank")  # fmt: skip
         check_names("nodes", self.node_names, self.n_nodes)
 
     def __repr__(self) -> str:
@@ -457,15 +444,16 @@ class Reconstruction:
         by = f" by {self.method}" if self.method else ""
         return f"<Reconstruction{by}: {len(self.edges):,} edges of {self.n_nodes:,} nodes claimed{judged}{kind}>"
 
+    @property
+    def ranked(self) -> tuple[Ints, Floats]:
+        """All pairs that got a score, and the scores: the judged pairs, or where none are given the claims."""
+        if self.judged is None or self.judged_scores is None:
+            return self.edges, self.scores
+        return self.judged, self.judged_scores
+
     def save(self, path: str | Path) -> None:
         """Write the answer: everything to .npz, a table of all judged pairs to .csv, .tsv or .txt."""
         write_answers(Path(path), [self])
-
-    def _check_probabilities(self) -> None:
-        scores = [self.scores] if self.judged_scores is None else [self.scores, self.judged_scores]
-        if not all(((s >= 0) & (s <= 1)).all() for s in (*scores, np.array([self.unlisted]))):
-            raise LograbError("with unlisted given, scores are probabilities, between 0 and 1; leave it "
-                              "out where scores only rank")  # fmt: skip
 
     def _check_pairs(self, what: str, pairs: Ints, scores: Floats) -> None:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or scores.shape != (len(pairs),):

@@ -12,11 +12,11 @@ from lograb.attacks.afr import AfrSettings, afr
 from lograb.attacks.afr.afr import assign_nodes
 from lograb.attacks.afr.bundle import adjust
 from lograb.attacks.afr.core import fidelity
-from lograb.attacks.afr.cross_votes import cross_votes, in_one_island
+from lograb.attacks.afr.cross_votes import cross_votes
 from lograb.attacks.afr.islands import dimension
-from lograb.attacks.afr.kernel import feature_map, local_graphs
+from lograb.attacks.afr.kernel import damping, feature_map, local_graphs
 from lograb.attacks.alignment.ransac import align, ransac_align
-from lograb.attacks.thresholds import among_best, degree_shares, half_edge
+from lograb.attacks.thresholds import among_best
 from lograb.errors import LograbError
 from lograb.tasks import evaluate
 from lograb.types import Graph
@@ -33,7 +33,7 @@ def run(instance, **settings):
 
 def test_feature_map_is_the_square_root_of_the_heat_kernel():
     seen = lograb.generate("karate", k=40).observations
-    features = feature_map(seen, 0.8)
+    features = feature_map(seen, damping(seen, 0.8, drop_last=False))
     for i in range(seen.n_patches):
         phi = features[seen.vector_ptr[i] : seen.vector_ptr[i + 1]].reshape(-1, seen.ranks[i])
         vectors, values = seen.block(i), seen.spectrum(i)
@@ -73,7 +73,7 @@ def test_needed_overlap_follows_the_printed_rule():
     auto = AfrSettings(align_dim="auto")
     assert auto.needed_overlap(9, 32, 0.6) == pytest.approx(10)
     assert auto.needed_overlap(9, 32, 1.0) == 10
-    assert dimension(5, 32, 32, auto) == 4
+    assert dimension(10, 32, 32, auto) == 4
     assert dimension(5, 32, 32, settings) == 32
 
 
@@ -176,7 +176,7 @@ def test_nodes_belong_to_the_island_with_most_of_their_patches():
 
 def test_exact_without_noise_on_complete_one_hop_patches():
     instance = lograb.generate("citation", d=1, k=200)
-    scores = evaluate(instance, run(instance, cross_voting=False, top_k=None))
+    scores = evaluate(instance, run(instance, drop_last="no", top_k=None))
     assert scores["precision"] > 0.98
     assert scores["recall"] > 0.999
 
@@ -184,8 +184,8 @@ def test_exact_without_noise_on_complete_one_hop_patches():
 ABLATIONS = [
     {}, {"ransac": False}, {"order": "random"}, {"bundle": "off"}, {"bundle": "literal"}, {"alpha": 1.0},
     {"alpha": 0.0}, {"adaptive": False}, {"connected": "diameter"}, {"connected": "any"}, {"q_max": 15},
-    {"threshold": "otsu"}, {"top_k": None}, {"output": "fill"}, {"cross_voting": False},
-    {"inter_island": "apart"}, {"score": "local"},
+    {"threshold": "fixed"}, {"threshold": "half-edge"}, {"drop_last": "no"}, {"top_k": None}, {"output": "fill"},
+    {"cross_voting": "off"}, {"cross_voting": "merged"}, {"score": "local"},
 ]  # fmt: skip
 # Complete patches, all of them core, for `auto`; `full` needs truncated ones, and rules that let them in.
 PLACES = {
@@ -212,21 +212,20 @@ def test_every_switch_runs(switch, align_dim):
 def test_switches_change_the_answer():
     instance = lograb.generate("karate", d=1, k=40, sigma=0.02)
     plain = {tuple(e) for e in run(instance, align_dim="auto").edges.tolist()}
-    for switch in ({"score": "local"}, {"inter_island": "apart"}, {"top_k": None}, {"cross_voting": False}):
+    for switch in ({"score": "local"}, {"drop_last": "no"}, {"top_k": None}, {"threshold": "half-edge"}):
         assert {tuple(e) for e in run(instance, align_dim="auto", **switch).edges.tolist()} != plain
 
 
 def test_the_local_score_is_the_mean_of_the_patches_weighted_by_fidelity():
     instance = lograb.generate("karate", d=1, k=40, sigma=0.02)
-    seen, chosen = instance.observations, AfrSettings(score="local", cross_voting=False, threshold="half-edge")
+    seen, chosen = instance.observations, AfrSettings(score="local", drop_last="no", threshold="fixed", tau=0.2)
     local = local_graphs(seen, chosen)
     trust = fidelity(seen, local.entropy, chosen)
     total, weight = np.zeros((34, 34)), np.zeros((34, 34))
     for i in range(seen.n_patches):
         vectors, values, members = seen.block(i)[None], seen.spectrum(i)[None], seen.members(i)
         kernel = (vectors * np.exp(-0.8 * values)[:, None, :]) @ vectors.swapaxes(1, 2)
-        ratio = half_edge(kernel, degree_shares(vectors, values), 0.8)[0]
-        total[np.ix_(members, members)] += trust.score[i] * ratio
+        total[np.ix_(members, members)] += trust.score[i] * kernel[0] / 0.2
         weight[np.ix_(members, members)] += trust.score[i]
     answer = afr(seen, np.random.default_rng(0), chosen)
     u, w = answer.judged.T
@@ -234,13 +233,18 @@ def test_the_local_score_is_the_mean_of_the_patches_weighted_by_fidelity():
     assert np.allclose(answer.judged_scores, margin / (1 + margin))
 
 
-def test_votes_between_islands_can_be_kept_to_pairs_that_no_island_contains():
-    seen = lograb.generate("karate").observations
-    island_of = np.arange(34) % 3
-    pairs = np.array([(u, w) for w in range(34) for u in range(w)])
-    inside = [set(np.concatenate([seen.members(i) for i in range(34) if i % 3 == k]).tolist()) for k in range(3)]
-    expected = [any({u, w} <= nodes for nodes in inside) for u, w in pairs.tolist()]
-    assert in_one_island(seen, island_of, pairs).tolist() == expected
+def test_votes_stand_beside_the_islands_edges_and_never_displace_one():
+    seen = lograb.generate("citation", d=2, p=0.3, k=32, sigma=0.05).observations
+    beside, merged, off = (afr(seen, np.random.default_rng(0), AfrSettings(cross_voting=how))
+                           for how in ("beside", "merged", "off"))  # fmt: skip
+    edges = {tuple(e) for e in off.edges.tolist()}
+    assert {tuple(e) for e in beside.edges.tolist()} == edges
+    assert len(beside.cross) == beside.diagnostics["cross_edges"] > 0
+    assert edges.isdisjoint(map(tuple, beside.cross.tolist()))
+    assert edges < {tuple(e) for e in merged.edges.tolist()}
+    island = np.array([tuple(e) in edges for e in merged.edges.tolist()])
+    assert merged.scores[island].min() >= 0.5 >= merged.scores[~island].max()
+    assert off.cross is merged.cross is None
 
 
 def test_pairs_that_share_too_few_nodes_explain_why_nothing_is_stitched():
@@ -271,7 +275,7 @@ def test_auto_stitches_and_merges():
     assert told["stitches_accepted"] > 0
     assert told["islands"] == told["core_patches"] - told["stitches_accepted"]
     consistency = told["cycle_consistency"]
-    assert 0 < consistency["before"] <= consistency["after"] <= 1 + 1e-9
+    assert 0 < consistency["before"] <= consistency["after"] + 1e-9 <= 1 + 2e-9
     assert told["stitches_tried"] == told["stitches_accepted"] + sum(told["stitches_rejected"].values())
 
 
@@ -285,3 +289,9 @@ def test_withheld_eigenvalues_are_a_clear_error():
 def test_settings_refuse(bad):
     with pytest.raises(ValueError):  # noqa: PT011
         AfrSettings(**bad)
+
+
+def test_noised_eigenvalues_leave_patches_of_two():
+    # Two members have one pair: their zero eigenvalue must not be looked for among noised ones.
+    instance = lograb.generate("citation", p=0.3, k=8, defences=["gaussian:epsilon=10,eigenvalues=noised"])
+    assert lograb.attack(instance, "afr").n_nodes == instance.observations.n_nodes

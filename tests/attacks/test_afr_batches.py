@@ -15,7 +15,7 @@ from lograb.attacks.afr.bundle import adjust, eligible_pairs
 from lograb.attacks.afr.core import fidelity
 from lograb.attacks.afr.islands import Assembler
 from lograb.attacks.afr.kernel import local_graphs
-from lograb.attacks.afr.trials import Island, try_pairs
+from lograb.attacks.afr.trials import Island, dimension, try_pairs
 from lograb.attacks.alignment import hypotheses
 from lograb.attacks.alignment.hypotheses import LEVELS, best_sample, bracket, contenders
 from lograb.attacks.alignment.overlaps import padded_coordinates
@@ -223,14 +223,28 @@ def test_pairs_are_judged_alike_together_and_alone(demand):
 
 def test_an_accepted_turn_carries_the_second_island_onto_the_first():
     rng = np.random.default_rng(0)
-    nodes, turn = np.arange(5), rotation(rng, 4)
-    sums = rng.standard_normal((5, 4))
-    edges = np.array([1, 7, 13, 19])  # a path, in pairs u * 5 + w
-    one = Island([0], nodes, sums @ turn, np.ones(5, dtype=np.int64), edges, 1.0, 4, 4)
-    two = Island([1], nodes, 2 * sums, np.full(5, 2), edges, 1.0, 4, 4)
-    trial = try_pairs([(one, two)], 5, 4, AfrSettings(align_dim="auto"))[0]
+    nodes, turn = np.arange(10), rotation(rng, 4)
+    sums = rng.standard_normal((10, 4))
+    edges = 11 * nodes[:-1] + 1  # a path, in pairs u * 10 + w
+    one = Island([0], nodes, sums @ turn, np.ones(10, dtype=np.int64), edges, 1.0, 4, 4)
+    two = Island([1], nodes, 2 * sums, np.full(10, 2), edges, 1.0, 4, 4)
+    trial = try_pairs([(one, two)], 10, 4, AfrSettings(align_dim="auto", ransac=False))[0]
     assert trial.sample == 5
     assert np.allclose(trial.turn, turn)
+
+
+def test_in_fewer_dimensions_an_overlap_leaves_half_of_its_nodes_to_reject():
+    auto, sizes = AfrSettings(align_dim="auto"), np.arange(4, 100)
+    assert (2 * (dimension(sizes, 64, 64, auto) + 1) <= sizes).all()
+    rng = np.random.default_rng(0)
+    nodes, turn = np.arange(10), rotation(rng, 4)
+    sums = rng.standard_normal((10, 4))
+    wrong = sums @ turn
+    wrong[:4] += 5 * rng.standard_normal((4, 4))  # four of ten correspondences are false
+    one, two = (Island([i], nodes, x, np.ones(10, dtype=np.int64), 11 * nodes[:-1] + 1, 1.0, 4, 4)
+                for i, x in enumerate((wrong, sums)))  # fmt: skip
+    trial = try_pairs([(one, two)], 10, 4, auto)[0]
+    assert np.allclose(ransac_align(*trial.points, 300, rng, trial.sample).turn, turn)
 
 
 @pytest.fixture(scope="module")

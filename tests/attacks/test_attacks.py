@@ -7,10 +7,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from tests.attacks.clouds import odd_inputs
+from threadpoolctl import threadpool_limits
 
 import lograb
 from lograb.attacks import ATTACKS, find_attack
-from lograb.attacks.thresholds import two_groups
 from lograb.errors import LograbError
 from lograb.pairs import patches_by_size
 from lograb.spec import Protocol
@@ -85,15 +85,7 @@ def test_heat_kernel_says_what_it_lacks():
         lograb.attack(lograb.generate("karate", eigenvalues=False), "heat-kernel")
 
 
-def test_two_groups():
-    rows = np.array([[0.0, 0.1, 0.9, 1.0], [5.0, 5.0, 5.0, 5.0], [0.0] * 4])
-    expected = [[False, False, True, True], [True] * 4, [False] * 4]
-    assert (rows > two_groups(rows, 0.2)[:, None]).tolist() == expected
-    single = np.array([[0.3], [0.1]])
-    assert (single > two_groups(single, 0.2)[:, None]).tolist() == [[True], [False]]
-
-
-@pytest.mark.parametrize("threshold", ["half-edge", "otsu", "certified"])
+@pytest.mark.parametrize("threshold", ["noise", "fixed", "half-edge", "certified"])
 @pytest.mark.parametrize("joined", [1, 2, 6], ids=["none", "one edge", "clique"])
 def test_heat_kernel_tells_cliques_from_patches_without_edges(threshold, joined):
     edges = [(u, w) for w in range(joined) for u in range(w)]
@@ -101,6 +93,15 @@ def test_heat_kernel_tells_cliques_from_patches_without_edges(threshold, joined)
     seen = lograb.generate(graph, strategy="custom", patches=[range(6)], k=6).observations
     answer = ATTACKS["heat-kernel"](**{"threshold": threshold}).reconstruct(seen, np.random.default_rng(0))
     assert np.array_equal(answer.edges, graph.edges)
+
+
+def test_heat_kernel_does_not_depend_on_the_number_of_cores():
+    instance = lograb.generate("citation", d=2, p=0.05, sigma=0.05)  # without a hold it differs by 3e-17
+    answers = []
+    for cores in (1, 2):
+        with threadpool_limits(limits=cores):
+            answers.append(lograb.attack(instance, "heat-kernel"))
+    assert np.array_equal(answers[0].judged_scores, answers[1].judged_scores)
 
 
 def test_heat_kernel_scores_rank_pairs_and_claims_stay_few():
@@ -227,7 +228,7 @@ STITCHED = {
 
 
 def stitch(seen, case, **settings):
-    chosen = STITCHED[case][1] | {"cross_voting": False, "top_k": None} | settings
+    chosen = STITCHED[case][1] | {"cross_voting": "off", "top_k": None} | settings
     answer = ATTACKS["afr"](**chosen).reconstruct(seen, np.random.default_rng(0))
     assert answer.diagnostics["stitches_accepted"] > 2
     return answer
@@ -244,7 +245,8 @@ def test_stitched_answers_do_not_depend_on_column_signs(case, bundle):
 def test_stitched_answers_follow_a_relabelling_of_the_nodes(case):
     seen = instance_for_invariance(**STITCHED[case][0]).observations
     order = np.random.default_rng(3).permutation(seen.n_nodes)
-    plain, moved = (stitch(s, case) for s in (seen, relabel(seen, order)))
+    # RANSAC draws by position, so another numbering is another draw.
+    plain, moved = (stitch(s, case, ransac=False) for s in (seen, relabel(seen, order)))
     back = {tuple(sorted(order[list(e)].tolist())) for e in plain.edges}
     assert back == {tuple(e) for e in moved.edges.tolist()}
 
@@ -316,7 +318,7 @@ def test_odd_patches_give_a_valid_answer(name, patches):
 
 @pytest.mark.parametrize("seen", [pytest.param(s, id=what) for what, s in odd_inputs() if what != "withheld"])
 @pytest.mark.parametrize(("name", "settings"), [
-    ("heat-kernel", {}), ("heat-kernel", {"threshold": "otsu"}), ("heat-kernel", {"threshold": "certified"}),
+    ("heat-kernel", {}), ("heat-kernel", {"threshold": "half-edge"}), ("heat-kernel", {"threshold": "certified"}),
     ("afr", {}), ("afr", {"align_dim": "auto", "connected": "any", "s_min": 0.0, "delta_min": 0.0, "alpha": 0.0}),
     ("afr", {"score": "local", "s_min": 0.0, "delta_min": 0.0}),
 ], ids=str)  # fmt: skip

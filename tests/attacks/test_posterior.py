@@ -11,10 +11,10 @@ from scipy.stats import norm
 
 import lograb
 from lograb.attacks.catalog import ATTACKS
+from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.posterior import PosteriorSettings, fusion, posterior
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
 from lograb.attacks.posterior.beliefs import Status, survey
-from lograb.attacks.posterior.cut import best_expected_f1
 from lograb.attacks.posterior.degrees import Degrees, count_degrees, degrees_left, infer_degrees
 from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
 from lograb.attacks.posterior.fusion import (

@@ -6,22 +6,17 @@ import numpy as np
 import pytest
 from tests.attacks.clouds import by_pair, odd_inputs, orthogonal, pack, rng, same_answer, unpack
 
-from lograb.attacks.baselines import eigen_sync, local2global, pointnetlk
 from lograb.attacks.baselines.eigen_sync import EigenSync
 from lograb.attacks.baselines.local2global import Local2Global
 from lograb.attacks.baselines.pointnetlk import PointNetLK
 from lograb.errors import LograbError
 
-RIVALS = {
-    "eigen-sync": eigen_sync.eigen_sync,
-    "local2global": local2global.local2global,
-    "pointnetlk": pointnetlk.pointnetlk,
-}
 SETTINGS = {
     "eigen-sync": EigenSync,
     "local2global": Local2Global,
     "pointnetlk": PointNetLK,
 }
+RIVALS = {name: attack() for name, attack in SETTINGS.items()}
 
 
 def flip(seen, seed=5):
@@ -35,13 +30,24 @@ def test_signs_do_not_matter(name, noisy):
     same_answer(RIVALS[name](noisy, rng()), RIVALS[name](flip(noisy), rng()))
 
 
+@pytest.mark.parametrize("name", RIVALS)
+def test_the_rule_of_output_is_a_setting(name, noisy):
+    patches = [set(m.tolist()) for m in unpack(noisy)[0]]
+    ten, three, shared = (
+        SETTINGS[name](**rule)(noisy, rng()) for rule in ({}, {"top_k": 3}, {"candidates": "shared"})
+    )
+    assert by_pair(three).items() < by_pair(ten).items()
+    assert all(any({u, w} <= patch for patch in patches) for u, w in shared.edges.tolist())
+    assert not all(any({u, w} <= patch for patch in patches) for u, w in ten.edges.tolist())
+
+
 @pytest.mark.parametrize("name", ["eigen-sync", "local2global"])
 def test_rotations_do_not_matter_with_polar_rounding(name, noisy):
     members, blocks = unpack(noisy)
     draw = rng(6)
     turned = pack(noisy.n_nodes, members, [b @ orthogonal(b.shape[1], draw) for b in blocks])
     settings = SETTINGS[name](rounding="polar")
-    same_answer(RIVALS[name](noisy, rng(), settings), RIVALS[name](turned, rng(), settings))
+    same_answer(settings(noisy, rng()), settings(turned, rng()))
 
 
 @pytest.mark.parametrize("name", RIVALS)

@@ -21,7 +21,7 @@ from lograb.attacks.alignment.synchronisation import PatchGraph, round_blocks, s
 from lograb.attacks.baselines import eigen_sync, local2global
 from lograb.attacks.baselines.eigen_sync import EigenSync
 from lograb.attacks.baselines.local2global import Local2Global
-from lograb.attacks.baselines.nearest import join_neighbours, nearest
+from lograb.attacks.baselines.nearest import NeighbourRule, join_neighbours, nearest
 from lograb.errors import LograbError
 
 
@@ -63,7 +63,7 @@ def test_components_are_aligned_by_themselves(module):
     for c in range(3):
         mine = owner == c
         assert np.abs(distances(rows[mine]) - distances(truth[seen.nodes[mine]])).max() < 1e-7
-    answer = module.__dict__[module.__name__.split(".")[-1]](seen, rng(), settings)
+    answer = settings(seen, rng())
     island = answer.islands[answer.edges]
     assert (island[:, 0] == island[:, 1]).all()
     assert set(answer.islands) == {0, 1, 2}
@@ -135,8 +135,8 @@ def test_orthonormal_rows_say_nothing_and_heat_kernel_features_do():
     """One complete patch without noise: all cosines of the embedding are 0, those of the kernel mark edges."""
     instance = lograb.generate("karate", strategy="custom", patches=[range(34)], k=34)
     seen, truth = instance.observe(features=False), {tuple(e) for e in instance.truth.edges.tolist()}
-    assert len(eigen_sync.eigen_sync(seen, rng(), EigenSync(neighbours=3)).edges) == 0
-    answer = eigen_sync.eigen_sync(seen, rng(), EigenSync(neighbours=3, features="heat-kernel"))
+    assert len(EigenSync(top_k=3)(seen, rng()).edges) == 0
+    answer = EigenSync(top_k=3, features="heat-kernel")(seen, rng())
     assert np.mean([tuple(e) in truth for e in answer.edges.tolist()]) > 0.7
     kernel = seen.block(0) @ np.diag(np.exp(-0.8 * seen.spectrum(0))) @ seen.block(0).T
     size = np.sqrt(np.diag(kernel))
@@ -146,17 +146,13 @@ def test_orthonormal_rows_say_nothing_and_heat_kernel_features_do():
 def test_heat_kernel_features_need_the_eigenvalues():
     seen = lograb.generate("karate", eigenvalues=False).observe(features=False)
     with pytest.raises(LograbError, match="withhold"):
-        eigen_sync.eigen_sync(seen, rng(), EigenSync(features="heat-kernel"))
+        EigenSync(features="heat-kernel")(seen, rng())
 
 
-def test_companions_share_a_patch_and_mutual_claims_are_fewer(noisy):
-    free, near, both = (
-        eigen_sync.eigen_sync(noisy, rng(), EigenSync(neighbours=4, **more))
-        for more in ({}, {"companions": True}, {"companions": True, "mutual": True})
-    )
+def test_shared_candidates_share_a_patch(noisy):
+    free, near = (EigenSync(top_k=4, candidates=which)(noisy, rng()) for which in ("all", "shared"))
     patches = [set(m.tolist()) for m in unpack(noisy)[0]]
     assert all(any({u, w} <= patch for patch in patches) for u, w in near.edges.tolist())
-    assert by_pair(both).items() < by_pair(near).items()
     assert by_pair(free) != by_pair(near)
 
 
@@ -164,24 +160,24 @@ def test_companions_choose_like_everybody_where_all_share_one_patch():
     instance = lograb.generate("karate", strategy="custom", patches=[range(34)], k=8, sigma=0.1)
     seen = instance.observe(features=False)
     for metric in ("cosine", "euclidean"):
-        choices = (EigenSync(metric=metric, companions=c) for c in (False, True))
-        same_answer(*(eigen_sync.eigen_sync(seen, rng(), s) for s in choices))
+        choices = (EigenSync(metric=metric, candidates=c) for c in ("all", "shared"))
+        same_answer(*(s(seen, rng()) for s in choices))
 
 
 def test_leading_eigenvectors_can_be_left_out(noisy):
     members, blocks = unpack(noisy)
     cut = pack(noisy.n_nodes, members, [b[:, 1:3] for b in blocks])
     settings = EigenSync(skip=1, dim=2)
-    same_answer(eigen_sync.eigen_sync(noisy, rng(), settings), eigen_sync.eigen_sync(cut, rng()))
+    same_answer(settings(noisy, rng()), EigenSync()(cut, rng()))
     shifted = pack(noisy.n_nodes, members, [b - b.mean(axis=0) for b in blocks])
     centred = EigenSync(features="centred")
-    same_answer(eigen_sync.eigen_sync(noisy, rng(), centred), eigen_sync.eigen_sync(shifted, rng()))
+    same_answer(centred(noisy, rng()), EigenSync()(shifted, rng()))
 
 
 @pytest.mark.parametrize("seen", [pytest.param(s, id=what) for what, s in odd_inputs()])
 def test_odd_inputs_with_other_features_and_neighbours(seen):
-    for more in ({"features": "centred"}, {"skip": 1, "dim": 2}, {"companions": True}, {"mutual": True}):
-        answer = eigen_sync.eigen_sync(seen, rng(), EigenSync(**more))
+    for more in ({"features": "centred"}, {"skip": 1, "dim": 2}, {"candidates": "shared"}):
+        answer = EigenSync(**more)(seen, rng())
         assert np.isfinite(answer.scores).all()
         assert np.isin(answer.edges, answer.nodes).all()
 
@@ -214,12 +210,13 @@ def test_nearest_agrees_with_sorting_and_leaves_ties_out():
     assert len(nearest(np.eye(6), np.zeros(6, np.int64), 5, "cosine")[0]) == 30
 
 
-@pytest.mark.parametrize("companions", [True, False])
-@pytest.mark.parametrize(("neighbours", "lost"), [(1, 6), (4, 24), (5, 0)])
-def test_places_that_ties_leave_empty_are_counted(companions, neighbours, lost):
+@pytest.mark.parametrize("candidates", ["all", "shared"])
+@pytest.mark.parametrize(("top_k", "lost"), [(1, 6), (4, 24), (5, 0)])
+def test_places_that_ties_leave_empty_are_counted(candidates, top_k, lost):
     """Six points at right angles: whoever wants fewer than all five others gets none."""
     seen = pack(6, [range(6)], [np.eye(6)])
-    answer = join_neighbours(seen, np.eye(6), np.zeros(1, np.int64), neighbours, "cosine", {}, companions)
+    rule = NeighbourRule(top_k=top_k, candidates=candidates)
+    answer = join_neighbours(seen, np.eye(6), np.zeros(1, np.int64), {}, rule)
     assert answer.diagnostics == {"places_lost_to_ties": lost}
     assert len(answer.edges) == (15 if lost == 0 else 0)
 

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 import lograb
 from lograb.attacks import find_attack
-from lograb.attacks.variational import VariationalSettings, variational
+from lograb.attacks.variational import Variational
 from lograb.attacks.variational import eigenpairs as spectra
 from lograb.attacks.variational.ascent import (
     Problem,
@@ -152,7 +152,7 @@ def test_divergence_vanishes_at_the_truth_and_at_no_neighbour():
 def posed(k, sigma, edges=ASYMMETRIC, n=6, **settings):
     graph = Graph.from_edges("small", n, edges)
     seen = lograb.generate(graph, strategy="global", k=k, sigma=sigma).observations
-    problem = state_problem(seen.block(0)[None], gauge_blocks(seen, 0), sigma, VariationalSettings(**settings))
+    problem = state_problem(seen.block(0)[None], gauge_blocks(seen, 0), sigma, Variational(**settings))
     return problem, graph.adjacency.toarray()[np.triu_indices(n, k=1)]
 
 
@@ -180,8 +180,8 @@ def test_with_labels_the_answer_does_not_depend_on_bases_inside_repeated_eigenva
         turn = align(rng.standard_normal((1, rank, rank)), gauge_blocks(seen, i))[0]
         turned.append((seen.block(i) @ turn).ravel())
     other = dataclasses.replace(seen, vectors=np.concatenate(turned))
-    settings = VariationalSettings(steps=10, correspondence="known", learning_rate=0.2)
-    one, two = (variational(s, np.random.default_rng(0), settings) for s in (seen, other))
+    settings = Variational(steps=10, correspondence="known", learning_rate=0.2)
+    one, two = (settings(s, np.random.default_rng(0)) for s in (seen, other))
     assert any(len(gauge_blocks(seen, i)) < seen.ranks[i] + 1 for i in range(seen.n_patches))
     assert np.allclose(one.judged_scores, two.judged_scores, atol=1e-6)
 
@@ -297,7 +297,7 @@ def test_noise_is_estimated_from_the_departure_from_orthonormality():
 def test_large_instances_are_refused_with_the_way_out():
     seen = lograb.generate("citation", strategy="global", k=8).observations
     with pytest.raises(LograbError, match="at most 300 members in all, got 2708.*max_nodes"):
-        variational(seen, np.random.default_rng(0))
+        Variational()(seen, np.random.default_rng(0))
     small = lograb.generate("karate", strategy="global", k=8).observations
     with pytest.raises(LograbError, match="at most 33"):
         find_attack("variational")(**{"max_nodes": 33}).reconstruct(small, np.random.default_rng(0))
@@ -319,7 +319,7 @@ def test_unknown_noise_is_estimated_and_patches_without_columns_say_nothing():
     patches = [range(6), range(4, 9)]
     seen = lograb.generate("karate", strategy="custom", patches=patches, k=3, sigma=0.1).observations
     quiet = dataclasses.replace(seen, protocol=seen.protocol.model_copy(update={"sigma": None}))
-    settings = VariationalSettings(steps=2)
-    assert len(variational(quiet, np.random.default_rng(0), settings).judged) == 15 + 10 - 1
+    settings = Variational(steps=2)
+    assert len(settings(quiet, np.random.default_rng(0)).judged) == 15 + 10 - 1
     bare = dataclasses.replace(seen, ranks=np.array([3, 0]), vectors=seen.vectors[:18], values=seen.values[:3])
-    assert len(variational(bare, np.random.default_rng(0), settings).judged) == 15
+    assert len(settings(bare, np.random.default_rng(0)).judged) == 15

@@ -84,7 +84,7 @@ def test_the_page_says_what_makes_it_again(instance, tmp_path):
 def test_who_cannot_run_stops_nobody(instance, tmp_path):
     (tmp_path / "own.py").write_text("def bad(seen, rng):\n    raise ValueError('no')\n")
     done = ok("compare", instance, "--methods", "own.py:bad,membership", cwd=tmp_path)
-    assert "bad could not run: 'own.py:bad' failed: ValueError: no (line 2)" in words(done.stdout)
+    assert "'own.py:bad' failed: ValueError: no (own.py, line 2)" in words(done.stdout)
     assert "membership" in done.stdout
     alone = lograb("compare", instance, "--methods", "own.py:bad", cwd=tmp_path)
     assert alone.returncode == 2

@@ -175,7 +175,7 @@ def test_an_attack_of_ones_own(folder, tmp_path):
     ok("attack", folder / "k.lograb", "--method", "own.py:Patient", "--set", "steps=3", cwd=folder)
     table = json.loads(ok("compare", "k.lograb", "--methods", "own.py:first_pairs,membership", "--json",
                           cwd=folder).stdout)  # fmt: skip
-    assert [row["method"] for row in table["attacks"]] == ["first_pairs", "membership"]
+    assert [row["method"] for row in table["attacks"]] == ["own.py:first_pairs", "membership"]
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_an_attack_of_ones_own(folder, tmp_path):
         ("own.py:", "which function of 'own.py"),
         ("own.py:first_pair", "Did you mean 'first_pairs'"),
         ("own.py:NUMBER", "got int"),
-        ("own.py:divides_by_zero", "'own.py:divides_by_zero' failed: ZeroDivisionError: division by zero (line 1"),
+        ("own.py:divides_by_zero", "failed: ZeroDivisionError: division by zero (own.py, line 1"),
         ("own.py:returns_nothing", "must return a lograb.Reconstruction"),
-        ("broken.py:f", "'broken.py' cannot be run: RuntimeError: not today (line 2)"),
+        ("broken.py:f", "'broken.py:f' failed: RuntimeError: not today (broken.py, line 2)"),
         ("unfinished.py:f", "SyntaxError"),
     ],
 )
@@ -278,6 +278,12 @@ def test_an_answer_replaces_earlier_answers_only(folder, tmp_path):
     done = lograb("evaluate", path, tmp_path / "guess.csv", "--threshold", "nan")
     assert done.returncode == 2
     assert "finite" in done.stderr
+
+
+def test_it_is_said_why_nothing_is_claimed(tmp_path):
+    path = tmp_path / "x.lograb"
+    ok("generate", "karate", "-o", path, "--strategy", "global", "-k", 8)
+    assert "none of 1 patches is core" in words(ok("attack", path, "--method", "afr").stderr)
 
 
 def test_who_cannot_read_any_patch_says_so(tmp_path):

@@ -140,3 +140,24 @@ def test_json_is_escaped_and_stays_json():
     assert json.loads(out.getvalue()) == odd | {"nan": None}
     assert not set(out.getvalue()) & set("\x9b\u202e\udcff")
     assert "Zoë" in out.getvalue()
+
+
+LONG, DEEP, DIGITS = "x" * 200_000 + ",1\n", "[" * 100_000, "[[" + "9" * 5000 + "]]"
+
+
+@pytest.mark.parametrize(("name", "content", "arguments"), [
+    ("a.csv", LONG, ["evaluate", "k.lograb", "a.csv"]),
+    ("p.csv", LONG, ["generate", "karate", "--patches", "p.csv", "-o", "x.lograb"]),
+    ("p.json", DEEP, ["generate", "karate", "--patches", "p.json", "-o", "x.lograb"]),
+    ("p.json", DIGITS, ["generate", "karate", "--patches", "p.json", "-o", "x.lograb"]),
+    ("none", "", ["attack", "k.lograb", "--method", "afr", "--set", "alpha=" + DEEP]),
+    ("none", "", ["attack", "k.lograb", "--method", "afr", "--set", "alpha=" + DIGITS]),
+])
+def test_what_no_parser_takes_ends_in_one_line(tmp_path, name, content, arguments):
+    ok("generate", "karate", "-o", "k.lograb", cwd=tmp_path)
+    (tmp_path / name).write_text(content)
+    done = lograb(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("lograb: ")
+    assert done.stderr.count("\n") == 1
+    assert len(done.stderr) < 2000

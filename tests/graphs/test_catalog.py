@@ -4,17 +4,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lograb.errors import LograbError
-from lograb.graphs import sources
 from lograb.graphs.catalog import DATASETS, find_dataset
 from lograb.graphs.sources import count_graphs, load_graph, load_graphs
 from lograb.types import Graph
 
 NAMES = ["karate", "citation", "citation-170k", "superpixels", "molecules", "cora", "citeseer", "pubmed",
-         "ogbn-arxiv", "blogcatalog", "blogcatalog-attributed", "proteins", "pascalvoc-sp", "coco-sp",
-         "pcqm-contact"]
+         "ogbn-arxiv", "blogcatalog", "blogcatalog-attributed", "proteins", "msrc-21", "pascalvoc-sp",
+         "coco-sp", "pcqm-contact"]
 
 
 def test_the_catalog_is_complete() -> None:
@@ -93,16 +93,17 @@ def test_a_name_wins_over_a_file(mirror: Path, tmp_path: Path, monkeypatch: pyte
     assert load_graph("cora").n_nodes == 2708
 
 
-def test_files_and_objects_go_to_their_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_objects_go_to_their_readers(tmp_path: Path) -> None:
     path = tmp_path / "edges.csv"
     path.write_text("0,1\n")
-    asked: list[object] = []
+    for source in (str(path), path):
+        assert load_graph(source).origin.kind == "file"
+        assert load_graph(source).edges.tolist() == [[0, 1]]
+    assert load_graph(np.eye(2)[::-1]).origin.kind == "memory"
     graph = Graph.from_edges("mine", 2, [(0, 1)])
-    monkeypatch.setattr(sources, "_read", lambda source, header=None: asked.append(source) or graph)
-    assert load_graph(str(path)) is graph
-    assert load_graph(path) is graph
-    load_graph({0: [1]})
-    assert asked == [path, path, {0: [1]}]
+    assert load_graph(graph) is graph
+    with pytest.raises(LograbError, match="builtins.dict"):
+        load_graph({0: [1]})
 
 
 @pytest.mark.parametrize("text", ["missing.csv", "folder/missing", "./missing"])

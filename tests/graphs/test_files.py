@@ -288,6 +288,7 @@ def test_sparse_features(tmp_path: Path) -> None:
     ("g.csv", "a|b\nc|d\n", "one separator.*the bar would split"),
     ("g.csv", "ab\ncd\n", "line 1: .*no second column"),
     ("g.csv", "a b\nc d\ne,f\n", "split at the comma, 2 of 3 lines.*'a b', which the blank"),
+    ("g.csv", "a,b\nc;d\ne f\ng|h\n", "split at the comma, 3 of 4 lines.*the semicolon or another mark would"),
     ("g.csv", "a,b\n\nc,\n", "line 3: .*empty"),
     ("g.csv", "a,b\n#\nc,d,e\n", "line 3: .*2 fields.*got 3"),
     ("g.csv", 'a,b\n"c,d\n', "line 2: quotes"),
@@ -463,6 +464,7 @@ def test_many_isolated_nodes_are_no_other_separator(tmp_path: Path) -> None:
     ("a\tb\nb\tc\nc\td\nd e\ne f\n", "2 lines have no tab, but the blank"),
     ("a b\nb c\nc e\nd,f\n", "1 line has no blank, but the comma"),
     ("a b\nb c\nc->d\n", "1 line has no blank, but the arrow"),
+    ("a b\nb c\nc d\nc->d\ne,f\n", "2 lines have no blank, but the comma or another mark"),
 ])
 def test_lines_with_another_separator_are_pointed_out(tmp_path: Path, text: str, notice: str) -> None:
     assert any(notice in told for told in read_graph(write(tmp_path, "g.txt", text)).notices)

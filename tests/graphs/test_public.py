@@ -5,9 +5,11 @@ import hashlib
 import io
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import scipy.sparse as sp
 
 from lograb.errors import LograbError, MissingExtraError
 from lograb.graphs.catalog import DATASETS
+from lograb.graphs.fetch import fetch
 from lograb.graphs.public import blogcatalog, lrgb, ogb, planetoid, tu
 from lograb.graphs.sources import load_graph, load_graphs
 from lograb.spec import Origin
@@ -32,9 +35,9 @@ def have(path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("name", "folder"), [
-    ("cora", "planetoid/Cora"), ("citeseer", "planetoid/CiteSeer"), ("pubmed", "pubmed-structure"),
+    ("cora", "planetoid/Cora"), ("citeseer", "planetoid/CiteSeer"), ("pubmed", "planetoid/PubMed"),
     ("blogcatalog", "blogcatalog"), ("blogcatalog-attributed", "blogcatalog-attributed"),
-    ("proteins", "tu/PROTEINS"),
+    ("proteins", "tu/PROTEINS"), ("msrc-21", "tu/MSRC_21"), ("ogbn-arxiv", "ogb/ogbn_arxiv"),
 ])
 def test_real_data_have_the_size_in_the_catalog(mirror: Path, name: str, folder: str) -> None:
     have(mirror / folder)
@@ -86,10 +89,20 @@ def test_citeseer_nodes_without_a_row_are_empty(mirror: Path) -> None:
     assert unknown.min() >= 2312
 
 
-def test_pubmed_without_features_says_so(mirror: Path) -> None:
-    have(mirror / "pubmed-structure")
-    if (mirror / "planetoid/PubMed").exists():
-        pytest.skip("the mirror has PubMed with its features")
+def test_neighbours_in_pubmed_mostly_share_a_class(mirror: Path) -> None:
+    have(mirror / "planetoid/PubMed")
+    pubmed = load_graph("pubmed")
+    u, w = pubmed.edges.T
+    assert (pubmed.labels[u] == pubmed.labels[w]).mean() == pytest.approx(0.80, abs=0.005)
+    tested = w >= 18717
+    assert (pubmed.labels[u] == pubmed.labels[w])[tested].mean() > 0.75
+    assert pubmed.features.shape == (19717, 500)
+    assert pubmed.notices == ()
+
+
+def test_pubmed_without_features_says_so(mirror: Path, own_mirror: Path) -> None:
+    source = have(mirror / "pubmed-structure")
+    shutil.copytree(source, own_mirror / "pubmed-structure")
     pubmed = load_graph("pubmed")
     assert pubmed.features is None
     assert "features" in pubmed.notices[0]
@@ -103,6 +116,14 @@ def test_a_changed_file_in_the_mirror_is_refused(own_mirror: Path) -> None:
         path.write_bytes(b"changed")
     with pytest.raises(LograbError, match=planetoid.CHECKSUMS["cora.allx"]):
         load_graph("cora")
+
+
+@pytest.fixture
+def tiny_pubmed(own_mirror: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mirror with a PubMed of five nodes, which the pinned checksums would refuse."""
+    monkeypatch.setattr(planetoid, "CHECKSUMS", {})
+    write_pubmed(own_mirror)
+    return own_mirror
 
 
 def write_pubmed(mirror: Path) -> None:
@@ -121,8 +142,7 @@ def write_pubmed(mirror: Path) -> None:
     (folder / "ind.pubmed.test.index").write_text("4\n2\n")
 
 
-def test_planetoid_format(own_mirror: Path) -> None:
-    write_pubmed(own_mirror)
+def test_planetoid_format(tiny_pubmed: Path) -> None:
     assert DATASETS["pubmed"].locate() == "mirror"
     graph = load_graph("pubmed")
     assert graph.edges.tolist() == [[0, 1], [1, 4], [2, 4]]
@@ -132,27 +152,24 @@ def test_planetoid_format(own_mirror: Path) -> None:
     assert graph.notices == ()
 
 
-def test_full_pubmed_wins_over_its_structure(own_mirror: Path) -> None:
-    write_pubmed(own_mirror)
-    (own_mirror / "pubmed-structure").mkdir()
-    (own_mirror / "pubmed-structure/pubmed.npz").write_bytes(b"not even read")
+def test_full_pubmed_wins_over_its_structure(tiny_pubmed: Path) -> None:
+    (tiny_pubmed / "pubmed-structure").mkdir()
+    (tiny_pubmed / "pubmed-structure/pubmed.npz").write_bytes(b"not even read")
     assert load_graph("pubmed").features is not None
 
 
-def test_planetoid_test_index_must_fit(own_mirror: Path) -> None:
-    write_pubmed(own_mirror)
-    (own_mirror / "planetoid/PubMed/raw/ind.pubmed.test.index").write_text("4\n1\n")
+def test_planetoid_test_index_must_fit(tiny_pubmed: Path) -> None:
+    (tiny_pubmed / "planetoid/PubMed/raw/ind.pubmed.test.index").write_text("4\n1\n")
     with pytest.raises(LograbError, match=r"test\.index"):
         load_graph("pubmed")
 
 
-def test_planetoid_pickles_cannot_execute(own_mirror: Path, tmp_path: Path) -> None:
+def test_planetoid_pickles_cannot_execute(tiny_pubmed: Path, tmp_path: Path) -> None:
     class Evil:
         def __reduce__(self) -> tuple[Any, ...]:
             return os.mkdir, (str(tmp_path / "executed"),)
 
-    write_pubmed(own_mirror)
-    (own_mirror / "planetoid/PubMed/raw/ind.pubmed.graph").write_bytes(pickle.dumps({0: [Evil()]}, 2))
+    (tiny_pubmed / "planetoid/PubMed/raw/ind.pubmed.graph").write_bytes(pickle.dumps({0: [Evil()]}, 2))
     with pytest.raises(LograbError, match=r"ind\.pubmed\.graph.*mkdir"):
         load_graph("pubmed")
     assert not (tmp_path / "executed").exists()
@@ -177,6 +194,14 @@ def test_tu_format(tmp_path: Path) -> None:
     assert first.features.tolist() == [[1.5], [2], [3]]
 
 
+def test_tu_without_attributes_and_with_gaps_in_its_labels(tmp_path: Path) -> None:
+    parts = write_tu(tmp_path, node_labels="7\n2\n7\n9\n2\n")
+    del parts["node_attributes"]
+    first, second = tu.read_tu("tiny", parts, ORIGIN)
+    assert first.features is None
+    assert [graph.labels.tolist() for graph in (first, second)] == [[1, 0, 1], [2, 0]]
+
+
 @pytest.mark.parametrize(("part", "text", "problem"), [
     ("A", "1, 4\n", "same graph"), ("A", "1, 6\n", "from 1 to 5"), ("A", "1, x\n", "numbers"),
     ("graph_indicator", "1\n2\n1\n2\n2\n", "rise"), ("graph_indicator", "1\n1\n1\n2\n3\n", "rise"),
@@ -187,23 +212,49 @@ def test_tu_inconsistencies_are_refused(tmp_path: Path, part: str, text: str, pr
         list(tu.read_tu("tiny", write_tu(tmp_path, **{part: text}), ORIGIN))
 
 
-def test_ogb_format(own_mirror: Path) -> None:
+@pytest.fixture
+def unpinned_ogb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files of our own pass for OGB's."""
+    monkeypatch.setattr(ogb, "FILES", {part: replace(file, sha256="") for part, file in ogb.FILES.items()})
+
+
+def write_ogb(mirror: Path, *parts: str) -> None:
     content = {"edge": "0,1\n1,0\n2,1\n2,2\n", "node-feat": "0.5,-1\n1e-3,2\n3,4\n",
                "node-label": "4\n0\n39\n"}
-    for part, text in content.items():
-        path = own_mirror / ogb.FILES[part].path
+    for part in parts:
+        path = mirror / ogb.FILES[part].path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(text.encode()))
+        path.write_bytes(gzip.compress(content[part].encode()))
+
+
+@pytest.mark.usefixtures("unpinned_ogb")
+def test_ogb_format(own_mirror: Path) -> None:
+    write_ogb(own_mirror, *ogb.FILES)
     assert DATASETS["ogbn-arxiv"].locate() == "mirror"
     graph = load_graph("ogbn-arxiv")
     assert graph.edges.tolist() == [[0, 1], [1, 2]]
     np.testing.assert_array_equal(graph.features, np.array([[0.5, -1], [1e-3, 2], [3, 4]], dtype=np.float32))
     assert graph.labels is not None
     assert graph.labels.tolist() == [4, 0, 39]
-    assert "direct" in graph.notices[0]
+    assert graph.notices == (ogb.DIRECTED,)
+    path = own_mirror / ogb.FILES["edge"].path
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(LograbError, match="gzip"):
         load_graph("ogbn-arxiv")
+
+
+@pytest.mark.usefixtures("unpinned_ogb")
+def test_ogb_without_features_says_so(own_mirror: Path) -> None:
+    write_ogb(own_mirror, "edge", "node-label")
+    assert DATASETS["ogbn-arxiv"].locate() == "mirror"
+    graph = load_graph("ogbn-arxiv")
+    assert graph.features is None
+    assert graph.n_nodes == 3
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    assert ogb.NO_FEATURES in graph.notices
+    assert "structure" in graph.origin.revision
+    (own_mirror / ogb.FILES["node-label"].path).unlink()
+    assert DATASETS["ogbn-arxiv"].locate() == "download"
 
 
 def test_mat_format(tmp_path: Path) -> None:
@@ -285,6 +336,21 @@ def test_coco_labels_close_the_gaps() -> None:
         lrgb._labels("coco-sp", [0, 12])
 
 
+@pytest.mark.parametrize(("name", "suffix"), [("pascalvoc-sp", "pickle"), ("pcqm-contact", "pt")])
+def test_tensors_that_repeat_one_number_are_refused(own_mirror: Path, name: str, suffix: str) -> None:
+    torch = pytest.importorskip("torch")
+    (own_mirror / f"lrgb/{name}/raw").mkdir(parents=True)
+    item = (torch.ones(3, 2), torch.ones(1), torch.zeros(1, dtype=torch.int64).expand(2, 2**40), torch.ones(3))
+    for split in ("train", "val", "test"):
+        with (own_mirror / f"lrgb/{name}/raw/{split}.{suffix}").open("wb") as file:
+            if suffix == "pickle":
+                pickle.dump([item], file)
+            else:
+                torch.save([(*item, torch.ones(1))], file)
+    with pytest.raises(LograbError, match="claims 17592186044416 bytes"):
+        next(iter(load_graphs(name)))
+
+
 def test_pcqm_contact_in_lrgbs_format(own_mirror: Path) -> None:
     torch = pytest.importorskip("torch")
     (own_mirror / "lrgb/pcqm-contact/raw").mkdir(parents=True)
@@ -336,3 +402,23 @@ class _Stored:
         from torch.storage import _load_from_bytes
 
         return _load_from_bytes, (self.content,)
+
+
+PINNED = [*planetoid.raw_files("cora"), *planetoid.raw_files("citeseer"), *planetoid.raw_files("pubmed"),
+          *tu.raw_files("proteins").values(), *tu.raw_files("msrc-21").values(),
+          ogb.FILES["node-label"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", PINNED, ids=lambda file: file.path)
+def test_publishers_files_are_pinned(mirror: Path, file: Any) -> None:
+    assert file.sha256
+    if (mirror / file.path).exists():
+        assert fetch((file,)).paths[file.path] == mirror / file.path
+
+
+def test_a_file_with_another_checksum_is_refused(own_mirror: Path) -> None:
+    for file in PINNED:
+        (own_mirror / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (own_mirror / file.path).write_bytes(b"else")
+        with pytest.raises(LograbError, match="must have SHA-256"):
+            fetch((file,))

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import os
 import pickle
+import tracemalloc
+import warnings
 from collections import Counter, OrderedDict, defaultdict
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lograb.errors import LograbError
 from lograb.graphs.public.unpickle import ADMITTED, read_pickle
@@ -168,12 +167,97 @@ def test_repetition_costs_no_time(tmp_path: Path) -> None:
         got = got[0]
 
 
-@given(st.binary(max_size=60), st.integers(0, 10**6))
-def test_damaged_pickles_give_only_clean_errors(
-        tmp_path_factory: pytest.TempPathFactory, noise: bytes, at: int) -> None:
-    content = bytearray(pickle.dumps({"x": np.arange(5), "m": sp.csr_matrix(np.eye(3))}, 2))
-    start = at % len(content)
-    content[start : start + len(noise)] = noise
-    path = write(tmp_path_factory.getbasetemp(), bytes(content))
-    with suppress(LograbError):
-        read_pickle(path)
+def nested(depth: int) -> bytes:
+    """Push a tuple that holds a tuple twice, which holds one twice ...: 2^depth steps for who hashes it."""
+    return b")" + b"2\x86" * depth
+
+
+TEXT = b"X" + (1000).to_bytes(4, "little") + b"a" * 1000 + b"q\x000"
+BOMBS = {
+    "a key": b"\x80\x02}" + nested(22) + b"K\x01s.",
+    "many keys": b"\x80\x02}(" + nested(22) + b"K\x01u.",
+    "a dictionary": b"\x80\x02(" + nested(22) + b"K\x01d.",
+    "a member": b"\x80\x04\x8f(" + nested(22) + b"\x90.",
+    "a frozen member": b"\x80\x04(" + nested(22) + b"\x91.",
+    "a set": b"\x80\x02cbuiltins\nset\n]" + nested(22) + b"a\x85R.",
+    "a list of pairs": b"\x80\x02cbuiltins\ndict\n]" + nested(22) + b"K\x01\x86a\x85R.",
+    "pairs in order": b"\x80\x02ccollections\nOrderedDict\n]" + nested(22) + b"K\x01\x86a\x85R.",
+    "a type": b"\x80\x02cnumpy\ndtype\n" + nested(22) + b"\x85R.",
+    "a text as a list": b"\x80\x02" + TEXT + b"cbuiltins\nlist\nh\x00\x85R.",
+    "a text again and again": b"\x80\x02" + TEXT + b"c_codecs\nencode\nq\x010("
+                              + b"h\x01h\x00\x85R" * 2000 + b"l.",
+    "a list again and again": b"\x80\x02](" + b"K\x01" * 1000 + b"eq\x000cbuiltins\ntuple\nq\x010("
+                              + b"h\x01h\x00\x85R" * 2000 + b"l.",
+    "more than there is": b"\x80\x05\x96" + (2**40).to_bytes(8, "little") + b".",
+    "a place far away": b"\x80\x02Nr\xff\xff\xff\xffX.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_are_refused_in_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("LOGRAB_MAX_BYTES", "100000")
+    path = write(tmp_path, BOMBS[name])
+    tracemalloc.start()
+    try:
+        with pytest.raises(LograbError, match="data.pickle"):
+            read_pickle(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_variable_raises_what_a_pickle_may_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, BOMBS["a text again and again"])
+    monkeypatch.setenv("LOGRAB_MAX_BYTES", "3000000")
+    assert read_pickle(path) == [b"a" * 1000] * 2000
+
+
+def test_an_array_that_is_repeated_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = bytes(1000)
+    content = pickle.dumps([np.frombuffer(raw, np.uint8) for _ in range(1000)], 2)
+    assert len(read_pickle(write(tmp_path, content))) == 1000
+    shared = pickle.dumps([Evil(np._core.numeric._frombuffer, raw, np.dtype(np.uint8), (1000,), "C")
+                           for _ in range(2000)], 4)
+    monkeypatch.setenv("LOGRAB_MAX_BYTES", "100000")
+    assert "far more than it holds" in refused(tmp_path, shared)
+
+
+CODES = b"".join(value for name, value in vars(pickle).items()
+                 if name.isupper() and isinstance(value, bytes) and len(value) == 1)
+
+
+def damaged(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change bytes, repeat pieces, or put operations in between."""
+    data = bytearray(content)
+    for _ in range(rng.integers(1, 4)):
+        at, other, length = rng.integers(len(data)), rng.integers(len(data)), rng.integers(1, 12)
+        kind = rng.integers(4)
+        if kind == 0:
+            data[at] = rng.integers(256)
+        elif kind == 1:
+            data[at:at] = data[other : other + length]
+        elif kind == 2:
+            data[at:at] = rng.choice(np.frombuffer(CODES, np.uint8), size=length).tobytes()
+        else:
+            del data[at : at + length]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_fuzz_damaged_pickles_give_only_clean_errors(tmp_path: Path, protocol: int) -> None:
+    rng = np.random.default_rng(protocol)
+    value = {"x": np.arange(5), "m": sp.csr_matrix(np.eye(3)), "s": {1, "a"}, "o": OrderedDict(z=(1, (2, "b"))),
+             "d": defaultdict(list, {3: [np.float64(2.5)]})}
+    if protocol < 2:
+        del value["m"]  # asks for functions of Python 2 that are refused
+    content = pickle.dumps(value, protocol)
+    read_pickle(write(tmp_path, content))
+    refusals = 0
+    for _ in range(250):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                read_pickle(write(tmp_path, damaged(content, rng)))
+            except LograbError:
+                refusals += 1
+    assert refusals > 100

@@ -32,13 +32,18 @@ def edge_index(adjacency):
     return torch.from_numpy(np.stack(adjacency.nonzero()).astype(np.int64))
 
 
+def matrices(*shapes):
+    draw = torch.Generator().manual_seed(0)
+    return [torch.randn(shape, generator=draw) for shape in shapes]
+
+
 @pytest.mark.parametrize("kind", ["identity", "dense", "sparse"])
 def test_the_encoder_is_two_of_pygs_graph_convolutions(kind):
     adjacency = karate()
     rng = np.random.default_rng(0)
     dense = np.eye(34) if kind == "identity" else rng.random((34, 5)) * (rng.random((34, 5)) < 0.5)
     inputs = {"identity": None, "dense": dense, "sparse": sp.csr_array(dense)}[kind]
-    ours = _Encoder(adjacency, inputs, 7, 3, True, torch.Generator().manual_seed(0), CPU)
+    ours = _Encoder(adjacency, inputs, matrices((dense.shape[1], 7), (7, 3), (7, 3)), CPU)
     first, mean, spread = (GCNConv(*weight.shape, bias=False) for weight in ours.weights)
     for layer, weight in zip((first, mean, spread), ours.weights):
         layer.lin.weight = torch.nn.Parameter(weight.detach().T.clone())
@@ -50,7 +55,7 @@ def test_the_encoder_is_two_of_pygs_graph_convolutions(kind):
 def test_gradients_of_the_sparse_encoder_are_those_of_a_dense_one():
     adjacency, rng = karate(), np.random.default_rng(1)
     features = sp.csr_array(rng.random((34, 6)) * (rng.random((34, 6)) < 0.4))
-    ours = _Encoder(adjacency, features, 5, 2, False, torch.Generator().manual_seed(0), CPU)
+    ours = _Encoder(adjacency, features, matrices((6, 5), (5, 2)), CPU)
     (ours.encode()[0] ** 2).sum().backward()
     weights = [w.detach().clone().requires_grad_() for w in ours.weights]
     p = torch.from_numpy(propagation_matrix(adjacency).toarray())

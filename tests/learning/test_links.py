@@ -1,5 +1,6 @@
 """The methods of Task 3 from the inside: formulas by hand, and that they learn what there is to learn."""
 
+from dataclasses import replace
 from itertools import chain, pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ import scipy.sparse as sp
 
 from lograb.errors import LograbError
 from lograb.learning.links.catalog import LINKS
-from lograb.learning.links.fragmented import FragmentedGraph, Insides, Strangers, cosines, pairs_inside, symmetric
+from lograb.learning.links.fragmented import FragmentedGraph, Pools, Strangers, cosines, symmetric, unlinked_pairs
 from lograb.learning.patchset import PatchSet
 from lograb.metrics.ranking import Ranking
 from lograb.ragged import pointer
@@ -27,7 +28,7 @@ def fragmented(n_nodes, patches, edges, features=None, labels=None, fragment=Non
                      np.zeros((sum(map(len, lists)), 2), np.float32), pointer([len(e) for e in inside]),
                      np.array(list(chain(*inside)), dtype=np.int64).reshape(-1, 2), None, features,
                      labels)  # fmt: skip
-    return FragmentedGraph(found, fragment, np.zeros(n_nodes, dtype=bool))
+    return FragmentedGraph(found, fragment, np.zeros(n_nodes, dtype=bool), np.zeros(n_nodes, dtype=np.int64))
 
 
 def groups(n_groups=6, size=20, seed=0):
@@ -54,23 +55,26 @@ def test_known_edges_and_co_occurrence():
     assert (graph.adjacency != symmetric(graph.edges, 7)).nnz == 0
 
 
-def test_pairs_inside_are_uniform():
+@pytest.mark.parametrize("where", ["inside", "anywhere"])
+def test_unlinked_pairs_are_uniform(where):
     graph = fragmented(9, [[0, 1, 2, 3], [4, 5, 6]], [(0, 1), (4, 5)])
     possible = {(0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (4, 6), (5, 6)}
+    if where == "anywhere":
+        possible |= {(u, w) for u in range(4) for w in range(4, 7)}
     counts = dict.fromkeys(possible, 0)
     rng = np.random.default_rng(0)
-    for _ in range(2000):
-        for pair in pairs_inside(graph, 2, rng).tolist():
+    for _ in range(4000):
+        for pair in unlinked_pairs(graph, 2, rng, where).tolist():
             counts[tuple(pair)] += 1
-    assert min(counts.values()) > 0.85 * 4000 / 7
-    assert max(counts.values()) < 1.15 * 4000 / 7
-    assert {tuple(p) for p in pairs_inside(graph, 99, rng).tolist()} == possible
+    assert min(counts.values()) > 0.85 * 8000 / len(possible)
+    assert max(counts.values()) < 1.15 * 8000 / len(possible)
+    assert {tuple(p) for p in unlinked_pairs(graph, 99, rng, where).tolist()} == possible
 
 
-def test_companions_come_from_the_same_fragment():
+def test_companions_come_from_the_same_pool():
     label = np.array([0, 1, 0, -1, 1, 0])
-    insides, nodes = Insides(label), np.repeat([0, 1, 2, 4, 5], 50)
-    others = insides.companions(nodes, np.random.default_rng(0))
+    pools, nodes = Pools(label), np.repeat([0, 1, 2, 4, 5], 50)
+    others = pools.companions(nodes, np.random.default_rng(0))
     assert (label[others] == label[nodes]).all()
     assert (others != nodes).all()
     assert set(others[nodes == 0]) == {2, 5}
@@ -79,7 +83,8 @@ def test_companions_come_from_the_same_fragment():
 def test_strangers_are_all_of_the_fragment_but_neighbours():
     edges = [(0, 2), (0, 5), (2, 5), (2, 7), (1, 4), (1, 6), (4, 6)]
     graph = fragmented(9, [[0, 2, 5, 7, 8], [1, 4, 6]], edges)
-    strangers = Strangers(graph)
+    assert Strangers(graph, "anywhere").counts.tolist() == [5, 5, 4, 0, 5, 5, 5, 6, 7]
+    strangers = Strangers(graph, "inside")
     assert strangers.counts.tolist() == [2, 0, 1, 0, 0, 2, 0, 3, 4]  # 3 is in no fragment, {1, 4, 6} is complete
     nodes = np.repeat(np.flatnonzero(strangers.counts), 3000)
     drawn = strangers.draw(nodes, np.random.default_rng(0))
@@ -111,11 +116,14 @@ def test_cosines_sparse_and_dense_agree():
 def test_trivial_methods_by_hand():
     graph = fragmented(6, [[0, 1, 2], [3, 4, 5]], [(0, 1), (1, 2), (3, 4)], features=np.eye(6)[[0, 1, 2, 0, 1, 5]])
     settled = np.array([False, True, False, False, False, False])
-    graph = FragmentedGraph(graph.patches, graph.fragment, settled)
+    graph = replace(graph, settled=settled)
     pairs, rng = np.array([[0, 3], [1, 3], [1, 4], [2, 5]]), np.random.default_rng(0)
     assert LINKS["features"].score(graph, pairs, rng).tolist() == [1, 0, 1, 0]
     assert LINKS["degree"].score(graph, pairs, rng).tolist() == [1, 2, 2, 0]
-    assert LINKS["membership"].score(graph, pairs, rng).tolist() == [0.5, 0, 0, 0.5]
+    assert LINKS["centres"].score(graph, pairs, rng).tolist() == [1, 0, 0, 1]
+    haloed = fragmented(6, [[0, 1, 2, 3], [2, 3, 4, 5]], [], fragment=np.array([0, 0, 0, 1, 1, 1]))
+    pairs = np.array([[0, 3], [1, 3], [0, 4], [2, 3]])
+    assert LINKS["co-occurrence"].score(haloed, pairs, rng).tolist() == [1, 1, 0, 2]
 
 
 torch = pytest.importorskip("torch")
@@ -213,13 +221,14 @@ def test_training_that_goes_astray_is_told(name):
 def test_nothing_to_learn_from(name, edges):
     graph = fragmented(5, [[0, 1, 2], [3, 4]], edges)
     others = 4 - len(edges)
-    with pytest.raises(LograbError, match=f"nothing to learn from: .* {len(edges)} edges and {others} other"):
-        LINKS[name].score(graph, np.array([[0, 3]]), np.random.default_rng(0))
+    with pytest.raises(LograbError, match=f"nothing to learn from: .* {len(edges)} edges, and {others} other"):
+        LINKS[name].score(graph, np.array([[0, 3]]), np.random.default_rng(0), {"train_negatives": "inside"})
 
 
 def test_lightgcn_learns_where_some_fragments_are_complete():
     graph = fragmented(8, [[0, 1, 2], [3, 4, 5, 6, 7]], [(0, 1), (0, 2), (1, 2), (3, 4), (4, 5), (5, 6)])
-    scores = LINKS["lightgcn"].score(graph, np.array([[0, 3], [1, 7]]), np.random.default_rng(0), {"epochs": 3})
+    settings = {"epochs": 3, "train_negatives": "inside"}
+    scores = LINKS["lightgcn"].score(graph, np.array([[0, 3], [1, 7]]), np.random.default_rng(0), settings)
     assert np.isfinite(scores).all()
 
 
@@ -276,7 +285,7 @@ def test_methods_rank_pairs_inside_the_fragments_they_learned_from(name, setting
         rows = [sorted({u, *graph.adjacency[[u]].indices.tolist()}) for u in range(0, graph.n_nodes, 2)]
         graph = fragmented(graph.n_nodes, rows, graph.edges.tolist(), fragment=graph.fragment)
     rng = np.random.default_rng(0)
-    others = pairs_inside(graph, len(graph.edges), rng)
+    others = unlinked_pairs(graph, len(graph.edges), rng, "inside")
     pairs = np.concatenate([graph.edges, others])
     true = np.arange(len(pairs)) < len(graph.edges)
     if name == "cosine":

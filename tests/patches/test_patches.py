@@ -100,6 +100,19 @@ def test_cluster_default_is_about_one_per_fifty_nodes():
     assert len(patches.nodes) > 1000
 
 
+def test_clusters_can_be_asked_for_by_their_size():
+    graph = Graph.from_edges("ring", 1000, [(i, (i + 1) % 1000) for i in range(1000)])
+    by_size, by_number, one = (
+        decompose(graph, InstanceSpec(strategy="cluster", p=0.6, **how), np.random.default_rng(0))
+        for how in ({"cluster_size": 20}, {"clusters": 30}, {"cluster_size": 5000}))  # fmt: skip
+    assert (len(by_size), len(one)) == (30, 1)
+    assert np.array_equal(by_size.nodes, by_number.nodes)
+    with pytest.raises(LograbError, match="leave one out"):
+        InstanceSpec.of(strategy="cluster", cluster_size=20, clusters=3)
+    with pytest.raises(LograbError, match="cluster_size belongs"):
+        InstanceSpec.of(cluster_size=20)
+
+
 def test_global_is_one_patch_of_all_nodes_whatever_d():
     graph = Graph.from_edges("ring", 50, [(i, (i + 1) % 50) for i in range(50)])
     for d in (0, 1, 7):

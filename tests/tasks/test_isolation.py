@@ -3,10 +3,12 @@
 import json
 import os
 import pickle
+import sys
 import time
 
 import numpy as np
 import pytest
+from tests.cli.command import ok
 
 import lograb
 from lograb.errors import LograbError
@@ -38,6 +40,21 @@ def searches(seen, rng):
     folder = sys.argv[1]
     return nothing(seen, diagnostics={"found": len(here), "files": sorted(os.listdir(folder)), "size": sum(
         os.stat(os.path.join(folder, name)).st_size for name in os.listdir(folder))})
+
+def where(seen, rng):
+    return nothing(seen, diagnostics={"pid": os.getpid()})
+
+def counted(seen, rng):
+    with open(os.environ["SLEEPER"], "a") as pids:
+        pids.write(f"{os.getpid()} ")
+    found = members(seen, rng)
+    found.diagnostics["drawn"] = rng.random()
+    return found
+
+class NeedsFeatures(lograb.attacks.Attack):
+    name = "needs"; uses = ("features",); scenario = ""; cost = ""
+    def reconstruct(self, seen, rng, progress=None):
+        return nothing(seen)
 
 def fails(seen, rng):
     print("about to fail")
@@ -208,3 +225,44 @@ def test_diagnostics_that_are_no_json_are_dropped(file, instance):
     answer = lograb.attack(instance, FileAttack(file, "odd_diagnostics"))
     assert answer.diagnostics == {}
     json.dumps(answer.diagnostics)
+
+
+def test_several_graphs_are_attacked_in_one_process(file, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLEEPER", str(tmp_path / "pids"))
+    graphs = lograb.generate("superpixels", p=0.1, k=4)
+    isolated, here = (lograb.attack(graphs, attack) for attack in (FileAttack(file, "counted"), "membership"))
+    assert len(isolated) == len(here) == 100
+    assert all(np.array_equal(one.edges, two.edges) for one, two in zip(isolated, here))
+    assert len(set((tmp_path / "pids").read_text().split())) == 1
+    assert len({answer.diagnostics["drawn"] for answer in isolated}) == 100
+
+
+def test_foreign_attacks_run_apart_however_they_are_named(file, instance, tmp_path, monkeypatch):
+    package = tmp_path / "theirs-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[lograb.attacks]\ntheirs = theirs:where\n")
+    (tmp_path / "beside.py").write_text("")
+    (tmp_path / "theirs.py").write_text(ATTACKS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in (f"{file}:where", "theirs:where", "theirs"):
+        answer = lograb.attack(instance, name)
+        assert answer.diagnostics["pid"] != os.getpid()
+        assert answer.method.endswith(":where")
+        assert "theirs" not in sys.modules
+        row = lograb.compare(instance, ["membership", name]).methods[1]
+        assert not row.problem
+        assert row.name == answer.method
+    with pytest.raises(LograbError, match="theirs"):
+        lograb.attack(instance, "thiers")
+    with pytest.raises(LograbError, match="needs features"):
+        lograb.attack(instance, f"{file}:NeedsFeatures")
+
+
+def test_what_the_command_line_names_runs_apart(file, instance, tmp_path):
+    instance.save(tmp_path / "k.lograb")
+    method = f"{file}:where"
+    told = json.loads(ok("attack", tmp_path / "k.lograb", "--method", method, "--json").stdout)
+    assert told["diagnostics"]["pid"] != os.getpid()
+    told = json.loads(ok("attack", tmp_path / "k.lograb", "--method", f"{file}:searches", "--json").stdout)
+    assert told["diagnostics"]["found"] == 0

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -13,13 +14,14 @@ from lograb.cli import main
 from lograb.errors import LograbError, MissingExtraError
 from lograb.instance import Instance
 from lograb.learning.links.catalog import LINKS
+from lograb.learning.links.fragmented import training_pairs, unlinked_pairs
 from lograb.metrics.intervals import auroc_interval
 from lograb.tasks.fragments import ask, components, without_halos
 from lograb.tasks.link_prediction import LinkRun, predict_links, run_method, summarise
 from lograb.types import Graph
 
 STRATEGIES = ["d-hop", "cluster", "random"]
-TRIVIAL = ["features", "degree", "membership"]
+TRIVIAL = ["features", "degree", "co-occurrence", "centres"]
 FAST = {
     "cosine": {"epochs": 2},
     "seal": {"epochs": 2, "max_edges": 60},
@@ -62,19 +64,21 @@ def test_positives_are_exactly_the_true_edges_between_fragments(strategy, halo):
 @pytest.mark.parametrize("halo", ["drop", "keep"])
 def test_no_method_sees_a_test_edge(strategy, halo):
     """Neither as a known edge, nor as an edge of a patch, nor as a training pair."""
-    from lograb.learning.links.fragmented import training_pairs
-
     questions = ask(instance(strategy), halo)
     known, asked = questions.known, {tuple(pair) for pair in questions.positives.tolist()}
     patches = known.patches
     start = np.repeat(patches.ptr[:-1], np.diff(patches.edge_ptr))
     shown = np.sort(patches.nodes[patches.edges + start[:, None]], axis=1)
-    pairs, true = training_pairs(known, np.random.default_rng(0))
+    pairs, true = training_pairs(known, np.random.default_rng(0), "inside")
     for seen in (shown, known.edges, pairs):
         assert not asked & {tuple(pair) for pair in seen.tolist()}
     assert (known.fragment[pairs[:, 0]] == known.fragment[pairs[:, 1]]).all()
-    assert {tuple(p) for p in pairs[true].tolist()} == {tuple(p) for p in known.edges.tolist()}
-    assert not {tuple(sorted(p)) for p in pairs[~true].tolist()} & {tuple(p) for p in known.edges.tolist()}
+    for where in ("inside", "anywhere"):
+        pairs, true = training_pairs(known, np.random.default_rng(0), where)
+        assert {tuple(p) for p in pairs[true].tolist()} == {tuple(p) for p in known.edges.tolist()}
+        assert not {tuple(sorted(p)) for p in pairs[~true].tolist()} & {tuple(p) for p in known.edges.tolist()}
+        assert (known.fragment[pairs] >= 0).all()
+    assert (known.fragment[pairs[:, 0]] != known.fragment[pairs[:, 1]]).any()
     if halo == "drop":
         together = known.co_occurrence
         assert not any(together[u, w] for u, w in asked)
@@ -85,7 +89,7 @@ def test_a_graph_that_shows_an_answer_is_refused():
     moved = questions.known.fragment.copy()
     moved[questions.known.edges[0, 0]] = moved.max() + 1
     with pytest.raises(LograbError, match="between fragments"):
-        type(questions.known)(questions.known.patches, moved, questions.known.settled)
+        replace(questions.known, fragment=moved)
 
 
 def test_fragments_of_balls_are_components_of_their_union():
@@ -156,16 +160,53 @@ def test_no_edge_between_fragments_touches_a_centre(strategy):
     questions = ask(instance(strategy))
     assert questions.known.settled.any()
     assert not questions.known.settled[questions.positives].any()
-    row = predict_links(instance(strategy), "membership")
+    row = predict_links(instance(strategy), "centres")
     assert row["auroc"] > 0.55
-    hard = predict_links(instance(strategy), "membership", negatives="possible")
+    hard = predict_links(instance(strategy), "centres", negatives="possible")
     assert hard["auroc"] == 0.5
 
 
 def test_halos_give_the_answers_away():
-    kept, dropped = (predict_links(instance("cluster"), "membership", halo=halo) for halo in ("keep", "drop"))
-    assert kept["auroc"] > 0.9
+    kept, dropped = (predict_links(instance("cluster"), "co-occurrence", halo=halo) for halo in ("keep", "drop"))
+    assert kept["auroc"] == kept["floors"]["co-occurrence"] > 0.9
     assert dropped["auroc"] == 0.5
+
+
+@needs_torch
+def test_halos_are_learned_best_from_pairs_that_are_far_apart():
+    """Inside fragments nearly all pairs share a patch, linked or not: SEAL cannot learn there what that means."""
+    made = lograb.generate(communities(n_groups=40), strategy="cluster", clusters=20, k=4)
+    settings = {"epochs": 10, "learning_rate": 0.003, "max_edges": 300}
+    anywhere, inside = (
+        predict_links(made, "seal", settings=settings | {"train_negatives": where}, halo="keep")
+        for where in ("anywhere", "inside")
+    )
+    assert anywhere["auroc"] > 0.95
+    assert inside["auroc"] < anywhere["auroc"] - 0.05
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("method", "strategy", "halo", "settings", "blind"),
+    [
+        ("seal", "d-hop", "drop", {}, True),
+        ("seal", "cluster", "drop", {}, True),
+        ("seal", "cluster", "keep", {}, False),
+        ("seal", "random", "drop", {"features": True}, False),
+        ("lightgcn", "cluster", "keep", {}, True),
+        ("neo-gnn", "random", "drop", {}, False),
+        ("neo-gnn", "random", "drop", {"features": False}, True),
+        ("cosine", "d-hop", "drop", {}, False),
+        ("degree", "d-hop", "drop", None, False),
+    ],
+)
+def test_what_can_say_nothing_by_construction_says_so(method, strategy, halo, settings, blind):
+    settings = None if settings is None else FAST[method] | settings
+    row = predict_links(instance(strategy), method, settings=settings, halo=halo)
+    assert (row["notice"] is not None) == blind
+    if blind:
+        assert method in row["notice"]
+        assert "no path runs between fragments" in row["notice"]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +284,7 @@ def test_pooling_counts_each_positive_once():
 
 def test_floor_and_method_meet_the_same_negatives():
     questions = ask(instance())
-    one, two = (run_method(questions, name, repeats=2, seed=3) for name in ("degree", "membership"))
+    one, two = (run_method(questions, name, repeats=2, seed=3) for name in ("degree", "centres"))
     assert all(np.array_equal(a.negatives, b.negatives) for a, b in zip(one, two))
 
 
@@ -251,11 +292,13 @@ def test_several_graphs_never_mix():
     parts = [lograb.generate(communities(seed), p=0.25, k=4, sigma=0.05, seed=seed) for seed in range(3)]
     made = Instance(parts[0].manifest, join([part.tables for part in parts]))
     questions = ask(made)
+    known, negatives = questions.known, questions.negatives(np.random.default_rng(0))
     alone = [len(ask(part).positives) for part in parts]
-    assert np.bincount(questions.graph[questions.positives[:, 0]]).tolist() == alone
-    assert np.bincount(questions.graph[questions.negatives(np.random.default_rng(0))[:, 0]]).tolist() == alone
-    for pairs in (questions.positives, questions.negatives(np.random.default_rng(0)), questions.known.edges):
-        assert (questions.graph[pairs[:, 0]] == questions.graph[pairs[:, 1]]).all()
+    assert np.bincount(known.graph[questions.positives[:, 0]]).tolist() == alone
+    assert np.bincount(known.graph[negatives[:, 0]]).tolist() == alone
+    drawn = unlinked_pairs(known, 300, np.random.default_rng(0), "anywhere")
+    for pairs in (questions.positives, negatives, known.edges, drawn):
+        assert (known.graph[pairs[:, 0]] == known.graph[pairs[:, 1]]).all()
 
 
 def test_mistakes_are_named():
@@ -272,7 +315,7 @@ def test_mistakes_are_named():
     [
         ({"repeats": 0}, "repeats must be at least 1, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
-        ({"settings": {"epoch": 3}}, "seal: epoch: .*Settings: hops"),
+        ({"settings": {"epoch": 3}}, "seal: epoch: .*Settings: .*hops"),
         ({"settings": {"epochs": True}}, "seal: epochs: "),
         ({"method": "cosine", "settings": {"model": "sagge"}}, "cosine: model: .*Did you mean 'sage'"),
         ({"halo": "lost"}, "unknown halo 'lost'"),
@@ -343,12 +386,21 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     assert "degree: x" in err
 
 
+@needs_torch
+def test_command_line_says_what_can_say_nothing(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "x.lograb"
+    instance().save(path)
+    out = run(capsys, monkeypatch, "link", path, "--method", "lightgcn", "--set", "epochs=1")[1]
+    assert "By construction lightgcn cannot tell" in " ".join(out.split())
+    assert "By construction" not in run(capsys, monkeypatch, "link", path, "--method", "degree")[1]
+
+
 def test_command_line_says_why_it_does_not_apply(tmp_path, capsys, monkeypatch):
     path = tmp_path / "x.lograb"
     lograb.generate(communities(), d=3, k=4).save(path)
     code, out, _ = run(capsys, monkeypatch, "link", path, "--method", "degree")
     assert code == 0
-    assert "not applicable" in out
+    assert "not applicable" in " ".join(out.split())
     row = json.loads(run(capsys, monkeypatch, "link", path, "--method", "degree", "--json")[1])
     assert row["status"] == "not applicable"
     assert row["auroc"] is None

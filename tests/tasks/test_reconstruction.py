@@ -47,6 +47,36 @@ def test_both_scopes_have_precision_and_recall():
     assert r == pytest.approx(recall_within(instance.truth.edges, answer.edges, answer.islands))
 
 
+def test_edges_between_islands_are_judged_apart_and_kept_in_files(tmp_path):
+    instance = lograb.generate("citation", d=2, p=0.3, k=32, sigma=0.05)
+    answer = lograb.attack(instance, "afr")
+    score = lograb.evaluate(instance, answer)
+    true = {tuple(e) for e in instance.truth.edges.tolist()}
+    hits = sum(tuple(e) in true for e in answer.cross.tolist())
+    assert score["cross"]["precision"] == pytest.approx(hits / len(answer.cross))
+    assert score["cross"]["recall"] == pytest.approx(hits / len(true))
+    both = len(answer.cross) + len(answer.edges) + len(true)
+    assert score["cross"]["f1_together"] == pytest.approx(2 * (hits + score["hits"]) / both)
+    answer.save(tmp_path / "a.npz")
+    assert lograb.evaluate(instance, tmp_path / "a.npz").to_dict() == score.to_dict()
+    with np.load(tmp_path / "a.npz") as arrays:  # as they were written before there were cross edges
+        np.savez(tmp_path / "b.npz", **{name: arrays[name] for name in arrays.files if "cross" not in name})
+    before = lograb.evaluate(instance, tmp_path / "b.npz")
+    assert before["cross"] is None
+    assert before["f1"] == score["f1"]
+    with pytest.raises(LograbError, match="edges between islands and their scores belong together"):
+        dataclasses.replace(answer, cross_scores=None)
+
+
+def test_cohesion_over_components_is_recall_inside_what_hangs_together():
+    graph = Graph.from_edges("g", 6, [(0, 1), (1, 2), (0, 2), (3, 4), (2, 3)])
+    instance = lograb.generate(graph, d=1, k=8)
+    answer = Reconstruction(6, np.array([[0, 1], [1, 2], [4, 5]]), np.ones(3), np.arange(6))
+    score = lograb.evaluate(instance, answer)
+    assert score["component_cohesion"] == pytest.approx(2 / 3)  # (0, 2) is the third edge of {0, 1, 2}
+    assert score["island_cohesion"] is None
+
+
 def test_several_graphs_are_averaged_claims_and_counts_added(molecules):
     auto = lograb.attacks.Afr(align_dim="auto")
     answers = lograb.attack(molecules, auto)

@@ -8,6 +8,7 @@ from lograb.errors import LograbError
 from lograb.theory import fidelity, inliers, stitching, voting
 from lograb.theory.belief import edge_posterior
 from lograb.theory.heat import normalized_laplacian, truncation_residual
+from lograb.theory.perturbation import best_rotation, procrustes_distance
 
 from .graphs import path, random_adjacency, star
 
@@ -97,7 +98,7 @@ def test_the_rejection_corollary_is_false_when_outliers_agree():
     largest = 0
     for _ in range(300):
         sample = rng.choice(30, 4, replace=False)
-        turn = stitching.best_rotation(target[sample], source[sample])
+        turn = best_rotation(target[sample], source[sample])
         largest = max(largest, int((np.linalg.norm(target - source @ turn, axis=1) < 1e-6).sum()))
     assert largest == 21
 
@@ -109,8 +110,8 @@ def test_the_alignment_bound_holds_with_the_mismatch():
     rng = np.random.default_rng(3)
     for _ in range(50):
         first, second, e, f = rng.standard_normal((4, 9, 3))
-        mismatch = stitching.alignment_residual(first, second)
-        residual = stitching.alignment_residual(first + 0.1 * e, second + 0.1 * f)
+        mismatch = procrustes_distance(first, second)
+        residual = procrustes_distance(first + 0.1 * e, second + 0.1 * f)
         norms = 0.1 * np.linalg.norm(e), 0.1 * np.linalg.norm(f)
         assert residual <= stitching.alignment_bound(*norms, mismatch) + 1e-12
 
@@ -118,7 +119,7 @@ def test_the_alignment_bound_holds_with_the_mismatch():
 def test_lemma_4_is_false_without_noise_because_overlaps_differ():
     """Path 0-1-2-3, the 1-hop patches of 1 and 2, k = 1, overlap {1, 2} of k + 1 joined nodes."""
     first = np.linalg.eigh(normalized_laplacian(path(3)))[1][:, :1]
-    residual = stitching.alignment_residual(first[1:], first[:2])
+    residual = procrustes_distance(first[1:], first[:2])
     assert stitching.alignment_bound(0.0, 0.0) == 0.0
     assert residual == pytest.approx(0.293, abs=1e-3)
 
@@ -138,7 +139,7 @@ def test_the_rotation_bound_holds():
         block = rng.standard_normal((8, 3))
         true = np.linalg.qr(rng.standard_normal((3, 3)))[0]
         target = block @ true + 0.1 * rng.standard_normal((8, 3))
-        found = stitching.best_rotation(target, block)
+        found = best_rotation(target, block)
         bound = stitching.rotation_bound(np.linalg.norm(target - block @ found),
                                          np.linalg.norm(target - block @ true),
                                          np.linalg.svd(block, compute_uv=False)[-1])
@@ -150,7 +151,7 @@ def rotation_error(make_points, m, sigma=1e-3, k=3):
     for _ in range(40):
         points = make_points(rng, m, k)
         noisy = [points + sigma * rng.standard_normal((m, k)) for _ in range(2)]
-        errors.append(np.linalg.norm(stitching.best_rotation(*noisy) - np.eye(k)))
+        errors.append(np.linalg.norm(best_rotation(*noisy) - np.eye(k)))
     return float(np.mean(errors))
 
 
@@ -196,7 +197,7 @@ def test_the_accumulated_error_needs_no_approximation():
         true, found, steps = np.eye(3), np.eye(3), []
         for _ in range(12):
             turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-            guess = stitching.best_rotation(turn + rng.uniform(0, 0.5) * rng.standard_normal((3, 3)), np.eye(3))
+            guess = best_rotation(turn + rng.uniform(0, 0.5) * rng.standard_normal((3, 3)), np.eye(3))
             true, found = turn @ true, guess @ found
             steps.append(np.linalg.norm(guess - turn))
             bound = stitching.accumulated_rotation_error(np.array(steps), 3)

@@ -10,16 +10,20 @@ import scipy.sparse as sp
 from lograb.archive import schema
 from lograb.archive.tables import Array, canonical
 from lograb.ragged import pack_names
-from lograb.types import Bools, Graph, Matrix, Observations
+from lograb.types import Bools, Graph, Ints, Matrix, Observations
 
 if TYPE_CHECKING:
     from lograb.patches import PatchEdges
 
 
 def lay_out(
-    seen: Observations, graph: Graph | None = None, edges: PatchEdges | None = None, core: Bools | None = None
+    seen: Observations, graph: Graph | None = None, edges: PatchEdges | None = None, core: Bools | None = None,
+    key: Ints | None = None,
 ) -> dict[str, Array]:
-    """Lay out what is shown and, for whoever scores, the truth: columns in the order and types of the format."""
+    """Lay out what is shown and, for whoever scores, the truth: columns in the order and types of the format.
+
+    `key` says which node each pseudonym stands for.
+    """
     columns: dict[str, Array | None] = {
         schema.GRAPH_NODES: np.array([0, seen.n_nodes]),
         schema.GRAPH_PATCHES: np.array([0, seen.n_patches]),
@@ -32,6 +36,7 @@ def lay_out(
         schema.NEXT_VALUES: seen.next_values,
         schema.CENTRES: seen.centres,
         schema.CORE: core,
+        schema.KEY: key,
     }
     if seen.node_names is not None:
         columns[schema.NAME_PTR], columns[schema.NAMES] = pack_names(seen.node_names)

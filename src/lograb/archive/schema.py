@@ -47,6 +47,7 @@ EDGE_ENDS = "patch_edges/ends"
 TRUTH_PTR = "truth/ptr"
 TRUTH = "truth/edges"
 CO_OBSERVED = "truth/co_observed"
+KEY = "truth/key"
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ RULES: dict[str, ColumnRule] = {
     TRUTH_PTR: ColumnRule("graph", INT, meaning="where the true edges of each graph start"),
     TRUTH: ColumnRule("true edge", INT, (2,), "all edges (u, w), u < w, sorted"),
     CO_OBSERVED: ColumnRule("true edge", ("|u1",), meaning="1 where some patch contains the edge"),
+    KEY: ColumnRule("node", INT, meaning="the node that each pseudonym stands for"),
 }
 REQUIRED = (GRAPH_NODES, GRAPH_PATCHES, PTR, MEMBERS,
             VALUE_PTR, VECTOR_PTR, VECTORS)  # fmt: skip
@@ -113,8 +115,9 @@ TOGETHER = (
     (FEATURE_PTR, FEATURE_COLUMNS, FEATURE_WEIGHTS),
     (EDGE_PTR, EDGE_ENDS, TRUTH_PTR, TRUTH, CO_OBSERVED),
 )
-# A file may claim this many nodes, or so many for each member of a patch, before it is refused.
+# A file may claim this many nodes (features), or so many for each member of a patch (entry), before it is refused.
 FREE_NODES, NODES_PER_ENTRY = 10**7, 1000
+FREE_FEATURES, FEATURES_PER_ENTRY = 10**6, 100
 # Whatever would answer Task 1 or help with it, and so is left out of an archive without truth. Which members of a
 # cluster are its core tells that each of the others has a neighbour there.
 TRUTH_PARTS = ("truth", "patch_edges", "fragments")

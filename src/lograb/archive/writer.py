@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -13,7 +11,7 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -24,13 +22,14 @@ from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, Digest, Manifest
 from lograb.archive.schema import POINTERS, TRUTH_PARTS, part
 from lograb.archive.tables import Array, canonical
 from lograb.errors import LograbError
+from lograb.writing import replacing
 
 
 class Writer:
     """Collect the tables of one or more graphs and pack them into one file.
 
-    Columns grow in temporary files beside the target; `finish` packs them into a temporary file,
-    which then takes the target's name. Whatever happens before that, the target is untouched.
+    Columns grow in files without a name on the target's disk; `finish` packs them into a temporary file beside
+    the target, which then takes its name. Whatever happens before that, the target is untouched.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ class Writer:
         self._columns: dict[str, _Column] = {}
         _check_target(self.path)
         try:
-            self._folder = Path(tempfile.mkdtemp(prefix=".lograb-", dir=self.path.parent))
+            tempfile.TemporaryFile(dir=self.path.parent).close()
         except OSError as error:
             raise LograbError(f"cannot write into the folder '{self.path.parent}': {error.strerror}") from None
 
@@ -57,7 +56,6 @@ class Writer:
         for column in self._columns.values():
             with suppress(OSError):  # a full disk fails once more when its buffer is flushed
                 column.file.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
         if isinstance(value, OSError):
             raise LograbError(f"cannot write '{self.path}': {value.strerror}") from None
 
@@ -66,7 +64,7 @@ class Writer:
         left_out = () if self.truth else TRUTH_PARTS
         kept = {name: array for name, array in canonical(tables).items() if part(name) not in left_out}
         if not self._columns:
-            self._columns = {name: _Column(self._folder, name, array) for name, array in kept.items()}
+            self._columns = {name: _Column(self.path.parent, name, array) for name, array in kept.items()}
         if kept.keys() != self._columns.keys():
             odd = sorted(kept.keys() ^ self._columns.keys())
             raise LograbError(f"all graphs of an archive need the same columns; they differ in {', '.join(odd)}")
@@ -77,15 +75,10 @@ class Writer:
         """Pack everything, give it its final name, and return the SHA-256 of the file."""
         if not self._columns:
             raise LograbError("an archive needs at least one graph")
-        packed = self._folder / "packed"
-        with packed.open("wb") as file:
-            sha256 = self._pack(file, manifest)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(packed, self.path)
-        return sha256
+        with replacing(self.path, binary=True) as file:
+            return self._pack(file, manifest)
 
-    def _pack(self, file: BinaryIO, manifest: Manifest) -> str:
+    def _pack(self, file: IO[bytes], manifest: Manifest) -> str:
         whole = hashlib.sha256()
         entries: list[Entry] = []
 
@@ -142,7 +135,7 @@ class _Column:
         self.name, self.dtype, self.tail = name, like.dtype, like.shape[1:]
         self.rows = 0
         self.last = 0
-        self.file = (folder / name.replace("/", "-")).open("w+b")
+        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (the writer closes it)
 
     def append(self, array: Array) -> None:
         if array.dtype != self.dtype or array.shape[1:] != self.tail:

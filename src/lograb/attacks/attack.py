@@ -20,26 +20,20 @@ class Attack(BaseModel):
 
     Attributes
     ----------
-    name : str
-    uses : tuple of str
-        The parts of the observations it needs: members, centres, eigenvalues, eigenvectors, features.
-    optional : tuple of str
-        Parts that it uses where the observations carry them.
-    trivial : bool
-        Whether it belongs to the floor: an attacker without any spectral skill.
-    scenario : str
-        Who attacks, with what.
-    cost : str
-        What its time grows with.
-    extra : str, optional
-        The optional dependency that it needs.
-    small_only : bool
-        Whether it refuses all but small graphs; such an attack runs only where it is asked for by name.
+    version : part of the identity of stored runs: it changes whenever the answers do
+    uses : the parts of the observations it needs: members, centres, eigenvalues, eigenvectors, features
+    optional : parts that it uses where the observations carry them
+    trivial : whether it belongs to the floor: an attacker without any spectral skill
+    scenario : who attacks, with what
+    cost : what its time grows with
+    extra : the optional dependency that it needs
+    small_only : whether it refuses all but small graphs; such an attack runs only where it is asked for by name
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: ClassVar[str]
+    version: ClassVar[str] = "1"
     uses: ClassVar[tuple[str, ...]]
     scenario: ClassVar[str]
     cost: ClassVar[str]

@@ -1,15 +1,20 @@
 """From heat kernels to local graphs: the least value that an entry of H = U exp(-tΛ) Uᵀ needs to be an edge.
 
-The paper thresholds H but names no rule.
+The paper thresholds the entries of H but names no value.
 
+``noise``
+    One threshold per patch, from the entries off its diagonal. A whole heat kernel has no negative entry, so the
+    root mean square of the negative ones measures noise and truncation: their standard deviation. The threshold
+    is as many of these as leave noise alone one entry above it for every four members. It is no less than h / 2
+    and no more than h, the (q - c)-th largest entry: a patch of q members in c components has at least q - c
+    edges, and c is the multiplicity of the eigenvalue 0. A patch whose eigenvalues are all 0 has no edge to tell.
+``fixed``
+    tau for every entry.
 ``half-edge``
     An edge contributes at least t e^(-t) / sqrt(d_i d_j) to its entry of H (the first-order term of
-    the exponential). Half of that, with the degrees read off the leading eigenvector, which on a
-    connected patch is proportional to sqrt(degree), is the threshold of each pair. The unknown scale
-    of the degrees is the one whose sum agrees with the number of entries above their threshold.
-``otsu``
-    One threshold per patch, between the two groups with the least variance inside them, but no less than
-    half of what an edge contributes at least, t e^(-t) / (q - 1).
+    the exponential). Half of that, with the degrees read off the eigenvalue 0, is the threshold of each pair.
+    There the degrees of each component are known up to a scale: the one whose sum agrees with the number of
+    entries above their threshold. A member without neighbours has degree 0; pairs of two components are no edges.
 """
 
 from __future__ import annotations
@@ -17,95 +22,97 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from lograb.types import Bools, Floats, Ints
 
-ThresholdName = Literal["half-edge", "otsu"]
+ThresholdName = Literal["noise", "fixed", "half-edge"]
 
+TAU = 0.1
+# Entries of noise alone that a patch may claim, for each member.
+FALSE = 0.25
 ZERO = 1e-9
 
 
-def margins(kernel: Floats, vectors: Floats, values: Floats, t: float, threshold: ThresholdName) -> Floats:
+def margins(
+    kernel: Floats, vectors: Floats, values: Floats, t: float, rule: ThresholdName, tau: float = TAU
+) -> Floats:
     """Divide each entry of stacked kernels by its threshold, shape (b, q, q): an edge has at least 1.
 
     Parameters
     ----------
     kernel : float array, shape (b, q, q)
     vectors, values : float arrays, shapes (b, q, rank) and (b, rank)
-        The spectra, from which degrees are read.
+        The spectra, from which ``half-edge`` reads degrees.
     """
-    if threshold == "half-edge":
-        return half_edge(kernel, degree_shares(vectors, values), t)
-    q = kernel.shape[1]
-    upper = np.triu_indices(q, k=1)
-    floor = 0.5 * t * np.exp(-t) / max(q - 1, 1)
-    return np.asarray(kernel / two_groups(kernel[:, upper[0], upper[1]], floor)[:, None, None])
+    if rule == "half-edge":
+        return half_edge(kernel, vectors, values, t)
+    return np.asarray(kernel / (tau if rule == "fixed" else noise_level(kernel, values)[:, None, None]))
 
 
-def degree_shares(vectors: Floats, values: Floats) -> Floats:
-    """Read each member's share of its component's degrees off the eigenvalue 0, shape (b, q).
+def noise_level(kernel: Floats, values: Floats) -> Floats:
+    """Find the threshold ``noise`` of stacked kernels with their eigenvalues, shape (b,)."""
+    b, q = kernel.shape[:2]
+    zeros = np.maximum((values <= ZERO).sum(axis=1), 1)  # there is one, also where noise hides it
+    off = kernel[:, *np.triu_indices(q, k=1)]
+    below = np.minimum(off, 0.0)
+    noise = np.sqrt((below**2).sum(axis=1) / np.maximum(np.count_nonzero(below, axis=1), 1))
+    high = np.sort(off, axis=1)[np.arange(b), -np.maximum(q - zeros, 1)]
+    level = np.maximum(high / 2, -ndtri(2 * FALSE / (q - 1)) * noise)
+    level = np.maximum(np.where(high > 0, np.minimum(level, high), level), ZERO)
+    return np.where(zeros < values.shape[1], level, np.inf)
 
-    The projector onto that eigenspace has the diagonal d_i / (sum of the degrees in i's component),
-    whatever basis was published; on a connected patch that is the square of the first eigenvector.
-    """
-    return np.asarray(np.einsum("bqr,br->bq", vectors**2, (values <= ZERO).astype(float)))
 
-
-def half_edge(kernel: Floats, squares: Floats, t: float) -> Floats:
+def half_edge(kernel: Floats, vectors: Floats, values: Floats, t: float) -> Floats:
     """Divide every entry by half of what an edge would contribute at least.
 
-    Parameters
-    ----------
-    kernel : float array, shape (b, q, q)
-    squares : float array, shape (b, q)
-        Shares of the degrees: degree_i = squares_i * c, with c the sum of degrees.
-    t : float
-
-    The scale c must equal the number of ordered pairs above their threshold; the largest such number
-    is taken.
+    The sum of a component's degrees must equal the number of its ordered pairs above their threshold; the largest
+    such number is taken.
     """
-    b, q = squares.shape
-    squares = np.maximum(squares, 1e-3 / q)
+    b, q = kernel.shape[:2]
+    still = (values <= ZERO).astype(float)
+    # The projector onto the eigenvalue 0 has the diagonal d_i / (sum of the degrees in i's component).
+    shares = np.maximum(np.einsum("bqr,br->bq", vectors**2, still), 1e-3 / q)
+    part = components(vectors * still[:, None, :], int(still.sum(axis=1).max(initial=0)))
     # Pair (i, j) is above its threshold at scale c iff kernel_ij sqrt(s_i s_j) c >= t e^(-t) / 2.
-    strength = kernel * np.sqrt(squares[:, :, None] * squares[:, None, :])
-    strength[:, np.arange(q), np.arange(q)] = 0.0
-    ordered = np.sort(strength.reshape(b, -1), axis=1)[:, ::-1][:, : max(q * (q - 1), 1)]
-    # With the m strongest ordered pairs claimed the scale is c = m: consistent while the m-th
-    # strongest still passes at that scale.
-    passes = ordered >= 0.5 * t * np.exp(-t) / np.arange(1, ordered.shape[1] + 1)
-    count = np.where(passes.any(axis=1), passes.shape[1] - np.argmax(passes[:, ::-1], axis=1), 1)
-    return np.asarray(strength * count[:, None, None] / (0.5 * t * np.exp(-t)))
+    own = (part[:, :, None] == part[:, None, :]) & ~np.eye(q, dtype=bool)
+    strength = kernel * np.sqrt(shares[:, :, None] * shares[:, None, :]) * own
+    group, strong = (np.arange(b)[:, None] * q + part)[np.nonzero(own)[:2]], strength[own]
+    order = np.lexsort((-strong, group))
+    group, strong = group[order], strong[order]
+    rank = np.arange(len(group)) - np.searchsorted(group, group) + 1
+    # With the m strongest ordered pairs claimed the scale is c = m: consistent while the m-th strongest still
+    # passes at that scale. A component of several members has an edge, which is two ordered pairs.
+    passes = strong * rank >= 0.5 * t * np.exp(-t)
+    scale = np.zeros(b * q)
+    scale[group] = 2.0
+    np.maximum.at(scale, group[passes], rank[passes])
+    scale = scale.reshape(b, q)[np.arange(b)[:, None], part]
+    return np.asarray(strength * scale[:, :, None] / (0.5 * t * np.exp(-t)))
 
 
-def two_groups(entries: Floats, floor: float) -> Floats:
-    """Split each row into two groups with the least variance inside them (Otsu).
+def components(still: Floats, most: int) -> Ints:
+    """Number the component of each member, shape (b, q).
 
     Parameters
     ----------
-    entries : float array, shape (b, m)
-    floor : float, positive
-        The least threshold. It alone decides where all entries are equal: all in a clique, none in a
-        patch without edges.
-
-    Returns
-    -------
-    float array, shape (b,)
-        A threshold between the groups.
+    still : float array, shape (b, q, rank)
+        Eigenvectors of the eigenvalue 0, other columns 0. The rows of a component are parallel, those of two
+        components orthogonal: the longest row, then the longest of what is orthogonal to it, and so on, lead.
+    most : int
+        The largest number of components.
     """
-    ordered = np.sort(entries, axis=1)
-    m = ordered.shape[1]
-    if m == 1:
-        return np.full(len(ordered), floor)
-    spread = ordered[:, -1] - ordered[:, 0]
-    count = np.arange(1, m)
-    total = np.cumsum(ordered, axis=1)
-    left = total[:, :-1] / count
-    right = (total[:, -1:] - total[:, :-1]) / (m - count)
-    between = count * (m - count) * (right - left) ** 2
-    cut = np.argmax(between, axis=1)
-    rows = np.arange(len(ordered))
-    middle = (ordered[rows, cut] + ordered[rows, cut + 1]) / 2
-    return np.where(spread > ZERO, np.maximum(middle, floor), floor)
+    rest, patch = still.copy(), np.arange(len(still))
+    out, best = np.zeros(still.shape[:2], dtype=np.int64), np.full(still.shape[:2], -1.0)
+    for number in range(most):
+        length = np.linalg.norm(rest, axis=2)
+        lead = length.argmax(axis=1)
+        direction = rest[patch, lead] / np.maximum(length[patch, lead], ZERO)[:, None]
+        along = np.einsum("bqr,br->bq", rest, direction)
+        rest -= along[:, :, None] * direction[:, None, :]
+        out[np.abs(along) > best] = number
+        best = np.maximum(best, np.abs(along))
+    return out
 
 
 def among_best(edges: Ints, scores: Floats, top: int, n_nodes: int) -> Bools:

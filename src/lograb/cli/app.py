@@ -1,19 +1,19 @@
-"""The ``lograb`` command. Heavy imports wait until a command needs them."""
+"""The ``lograb`` commands: their options, their help, and which function gets what the user wrote."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 import warnings
 from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lograb.cli import options
-from lograb.cli.stopping import clean, run
-from lograb.errors import ArchiveError, LograbNotice
+from lograb.cli.stopping import run
+from lograb.errors import LograbNotice
 
 app = typer.Typer(
     name="lograb",
@@ -24,6 +24,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def command(runs: str, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command that runs ``module:function`` of this room, imported only then: most are heavy."""
+
+    def register(declared: Callable[..., None]) -> Callable[..., None]:
+        @app.command(name)
+        @wraps(declared)
+        def call(**given: Any) -> None:
+            module, _, function = runs.partition(":")
+            getattr(import_module(f"lograb.cli.{module}"), function)(**given)
+
+        return call
+
+    return register
 
 
 def main() -> None:
@@ -66,21 +81,17 @@ def _root(
     pass
 
 
-@app.command("list")
+@command("listing:show_catalogs", "list")
 def list_command(
     kind: Annotated[str | None, typer.Argument(help="Which catalog; all of them by default.")] = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Show what there is by name: datasets, attacks ..."""
-    from lograb.cli.listing import show_catalogs
-
-    show_catalogs(kind, verbose=verbose, json=json)
 
 
-@app.command()
+@command("instances:generate_instance")
 def generate(
-    context: typer.Context,
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
     strategy: options.Strategy = None,
@@ -91,22 +102,22 @@ def generate(
     gauge: options.Gauge = "sign",
     seed: options.Seed = 0,
     clusters: options.Clusters = None,
+    cluster_size: options.ClusterSize = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
     patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
+    defences: options.Defence = None,
+    releases: options.Releases = 1,
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
     header: options.Header = None,
     graph: options.Which = None,
     json: options.Json = False,
 ) -> None:
     """Turn a graph into a benchmark instance, one file."""
-    from lograb.cli.instances import generate_instance
-
-    generate_instance(source, output, options.parameters(context), truth=not no_truth, json=json)
 
 
-@app.command()
+@command("instances:pack_embeddings")
 def pack(
     source: Annotated[Path, typer.Argument(help="Your embeddings: an .npz file or a folder of .npz, .npy, .csv.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
@@ -119,40 +130,22 @@ def pack(
     json: options.Json = False,
 ) -> None:
     """Turn embeddings that were made elsewhere into an instance, one file."""
-    from lograb.cli.pack import pack_embeddings
-
-    protocol = {"strategy": strategy, "d": d, "sigma": sigma, "gauge": gauge}
-    pack_embeddings(source, output, truth, laplacian, protocol, json=json)
 
 
-@app.command()
+@command("instances:show_info")
 def info(file: options.File, json: options.Json = False) -> None:
     """Describe an instance."""
-    from lograb.cli.instances import show_info
-
-    show_info(file, json)
 
 
-@app.command()
+@command("instances:verify_instance")
 def verify(file: options.File, json: options.Json = False) -> None:
     """Check every byte of an instance.
 
     Exit code 1, and the name of the member, where it does not hold.
     """
-    from lograb.cli.instances import verify_instance
-
-    try:
-        verify_instance(file, json)
-    except ArchiveError as error:
-        if json:
-            from lograb.cli.output import print_json
-
-            print_json({"file": file.name, "ok": False, "member": error.member, "error": str(error)})
-        typer.echo(clean(f"lograb: {error}"), err=True)
-        raise typer.Exit(1) from None
 
 
-@app.command()
+@command("reconstruct:attack_instance")
 def attack(
     file: options.File,
     method: Annotated[str, typer.Option(help="Which attack (see 'lograb list attacks'), or file.py:function.")],
@@ -161,21 +154,21 @@ def attack(
     repeats: Annotated[int, typer.Option(min=1, help="Runs, with seeds that count up.")] = 1,
     settings: options.Set = None,
     features: options.Features = False,
+    parts: Annotated[int | None, typer.Option(min=1, help="Cut the patches into parts, judged apart.")] = None,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Rebuild the graph from an instance's observations.
 
-    With --method file.py:function that file is executed, and its function (observations, rng) ->
-    lograb.Reconstruction attacks: name only files that you trust.
+    With --method file.py:function that file is executed, in a process of its own that is given the observations
+    only, and its function (observations, rng) -> lograb.Reconstruction attacks. That is no sandbox: name only
+    files that you trust.
     """
-    from lograb.cli.reconstruct import attack_instance
-
-    attack_instance(file, method, output, seed=seed, repeats=repeats, settings=settings or [], features=features,
-                    verbose=verbose, json=json)  # fmt: skip
 
 
-@app.command()
+@command("compare:compare_attacks")
 def compare(
     context: typer.Context,
     source: Annotated[str, typer.Argument(help="An instance (.lograb), a dataset's name, or a graph file.")],
@@ -191,10 +184,13 @@ def compare(
     gauge: options.Gauge = "sign",
     seed: options.Seed = 0,
     clusters: options.Clusters = None,
+    cluster_size: options.ClusterSize = None,
     seed_nodes: options.SeedNodes = None,
     patches: options.PatchFile = None,
     patches_by: options.PatchesBy = None,
     no_eigenvalues: options.Withheld = False,
+    defences: options.Defence = None,
+    releases: options.Releases = 1,
     header: options.Header = None,
     graph: options.Which = None,
     json: options.Json = False,
@@ -202,16 +198,11 @@ def compare(
     """Set attacks side by side, between one floor and one ceiling.
 
     An instance has its parameters; of a graph the options make an instance per seed. As for 'lograb attack',
-    file.py:function is an attack too, and that file is executed.
+    file.py:function is an attack too, and runs in a process of its own.
     """
-    from lograb.cli.compare import compare_attacks
-
-    command = shlex.join(["lograb", *sys.argv[1:]])
-    compare_attacks(source, methods, output, options.parameters(context), options.given(context), seeds=seeds,
-                    features=features, command=command, json=json)  # fmt: skip
 
 
-@app.command()
+@command("reconstruct:evaluate_answer")
 def evaluate(
     file: options.File,
     answer: Annotated[Path, typer.Argument(metavar="RECON", help="An answer: .npz, or a u,v,score table.")],
@@ -224,12 +215,9 @@ def evaluate(
     Every row of a table is a claim, unless it has a fourth column, claimed (1 or 0), or a threshold is given. Rows
     that are no claims are pairs that were judged, and count in the ranking metrics.
     """
-    from lograb.cli.reconstruct import evaluate_answer
-
-    evaluate_answer(file, answer, threshold, verbose=verbose, json=json)
 
 
-@app.command()
+@command("learn:link_instance")
 def link(
     file: options.File,
     method: Annotated[str, typer.Option(help="Which method (see 'lograb list links').")],
@@ -241,20 +229,57 @@ def link(
     json: options.Json = False,
 ) -> None:
     """Predict the edges between fragments (Task 3)."""
-    from lograb.cli.link import link_instance
-
-    link_instance(file, method, repeats, seed, settings or [], halo, negatives, json)
 
 
-@app.command()
+@command("certify:certify_instance")
 def certify(file: options.File, json: options.Json = False) -> None:
     """Count the patches whose edges are provably exposed."""
-    from lograb.cli.certify import certify_instance
-
-    certify_instance(file, json)
 
 
-@app.command()
+@command("defend:defend_instance")
+def defend(
+    file: options.File,
+    method: Annotated[list[str], typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A defence; repeatable.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The instance: a .lograb file.")],
+    releases: options.Releases = 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="For tests; fresh randomness by default.")] = None,
+    no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Share less: apply defences (see 'lograb list defences') to an instance."""
+
+
+@command("defend:show_ledger")
+def ledger(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Instances; those of one graph add up.")],
+    delta: Annotated[float, typer.Option(help="The probability that ε does not speak of.")] = 1e-5,
+    json: options.Json = False,
+) -> None:
+    """Say what is guaranteed about what was shared."""
+
+
+@command("defend:show_bound")
+def bound(
+    file: options.File,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep it edge by edge: .csv.")] = None,
+    effort: Annotated[float, typer.Option(help="Beyond it edges are sampled; 2e10 are half a minute.")] = 2e10,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sample.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Say what nobody can exceed about the edges of this graph."""
+
+
+@command("defend:show_utility")
+def utility(
+    file: options.File,
+    repeats: Annotated[int, typer.Option(min=1, help="Splits to average over.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="All randomness follows from it.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Measure what the shared embeddings are good for."""
+
+
+@command("learn:classify_nodes")
 def classify(
     file: options.File,
     model: Annotated[str, typer.Option(help="Which model (see 'lograb list models').")],
@@ -266,18 +291,58 @@ def classify(
     json: options.Json = False,
 ) -> None:
     """Learn to classify nodes inside their patches (needs the extra gnn)."""
-    from lograb.cli.classify import classify_nodes
-
-    classify_nodes(file, model, split, repeats, seed, settings or [], json)
 
 
-@app.command()
+@command("demo:run_demo")
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the report.")]
     = Path("lograb-demo.html"),
     json: options.Json = False,
 ) -> None:
     """See in a minute what an eavesdropper learns."""
-    from lograb.cli.demo import run_demo
 
-    run_demo(output, json)
+
+@command("sweep:run_sweep")
+def sweep(
+    config: Annotated[str, typer.Argument(help="A TOML file, or a preset (see 'lograb list presets').")],
+    store: options.StoreFolder,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
+    retry_failed: options.Retry = False,
+    rescore: Annotated[bool, typer.Option("--rescore", help="Score stored answers again, run nothing.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Run an experiment: whatever its store lacks."""
+
+
+@command("sweep:reproduce")
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A table of the paper (see 'lograb list presets').")],
+    store: options.StoreFolder,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many [as the preset says].")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or csv")] = "text",
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PDF and PNG.")] = None,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
+    retry_failed: options.Retry = False,
+) -> None:
+    """Make a table or figure of the paper, its figures beside ours."""
+
+
+@command("sweep:report_store")
+def report(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that 'lograb sweep' wrote to.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page: a .html file.")],
+) -> None:
+    """Write a page with everything that a store holds."""
+
+
+@command("submit:check_submission", "submit-check")
+def submit_check(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The challenge, made with --no-truth.")],
+    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="An answer: .npz, or u,v,score.")],
+    truth: Annotated[Path | None, typer.Option(metavar="FULL", help="The same instance with its truth.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Check somebody's answer to a challenge, and score it."""

@@ -32,24 +32,22 @@ def board(seeds: int, *, quiet: bool) -> Iterator[tuple[Progress, Finished]]:
     """
     runs: Runs = {}
     console = stdout()
-    if quiet or not console.is_terminal:
+    lines = quiet or not console.is_terminal
 
-        def line(name: str, score: Score | None, seconds: float) -> None:
-            runs.setdefault(name, []).append((score, seconds))
-            which = f", run {len(runs[name])}" if seeds > 1 else ""
-            what = "could not run" if score is None else f"F1 {score.f1:.3f} ({seconds:.1f} s)"
+    def finished(name: str, score: Score | None, seconds: float) -> None:
+        runs.setdefault(name, []).append((score, seconds))
+        which = f", run {len(runs[name])}" if seeds > 1 else ""
+        what = "could not run" if score is None else f"F1 {score.f1:.3f} ({seconds:.1f} s)"
+        if lines:
             stderr.print(clean(f"  {name}{which}: {what}"), soft_wrap=True)
 
+    if lines:
         with waiting("preparing") as report:
-            yield report, line
+            yield report, finished
         return
     bar = make_bar(console=console)
-
-    def row(name: str, score: Score | None, seconds: float) -> None:
-        runs.setdefault(name, []).append((score, seconds))
-
     with Live(console=console, get_renderable=lambda: Group(_table(_rows_so_far(runs)), bar)) as live:
-        yield reporting(bar, "preparing"), row
+        yield reporting(bar, "preparing"), finished
         live.transient = True
 
 

@@ -11,9 +11,9 @@ from lograb.cli.output import print_json, print_table, say, waiting
 from lograb.theory import certify
 
 
-def certify_instance(path: Path, json: bool) -> None:
+def certify_instance(file: Path, json: bool) -> None:
     """Say for how many patches exact recovery is guaranteed, by which statement, with or without the truth."""
-    instance = pipeline.load(path)
+    instance = pipeline.load(file)
     found = []
     with waiting("checking patches") as report:
         for number, graph in enumerate(instance):
@@ -31,7 +31,7 @@ def certify_instance(path: Path, json: bool) -> None:
         for s in result["statements"]
     ]
     columns = ("statement", "needs truth", "holds", "says")
-    print_table(f"{path}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold=("says",))
+    print_table(f"{file}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold=("says",))
     guaranteed = result["guaranteed"]
     say(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches. "
         "The others are not safe: attacks may well recover them.")  # fmt: skip

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from lograb import pipeline
 from lograb.cli.arguments import parse_methods
 from lograb.cli.board import board, show_comparison
+from lograb.cli.options import given
 from lograb.cli.output import notice, print_json
 from lograb.cli.stopping import written
 from lograb.errors import LograbError
-from lograb.report import Comparison, check_table_name
+from lograb.report import check_table_name
 
 
 def compare_attacks(
-    source: str,
-    methods: str | None,
-    output: Path | None,
-    parameters: dict[str, Any],
-    given: list[str],
-    *,
-    seeds: int,
-    features: bool,
-    command: str,
-    json: bool,
-) -> None:
+    context: typer.Context, source: str, methods: str | None, output: Path | None, *, seeds: int, features: bool,
+    no_eigenvalues: bool, json: bool, **parameters: Any,
+) -> None:  # fmt: skip
     """Run attacks on an instance, or on an instance per seed of a graph, and print them side by side."""
     if output is not None:
         check_table_name(output)
     attacks = None if methods is None else parse_methods(methods)
     subject: Any = source
+    parameters["eigenvalues"] = not no_eigenvalues
     if Path(source).suffix.lower() == ".lograb":
-        if given:
-            raise LograbError(f"'{source}' is an instance and has its parameters, got {', '.join(given)} as well: "
+        if wrote := given(context, (*parameters, "no_eigenvalues")):
+            raise LograbError(f"'{source}' is an instance and has its parameters, got {', '.join(wrote)} as well: "
                               "name the graph instead of the instance to choose them here")  # fmt: skip
         subject, parameters = pipeline.load(source), {}
     with board(seeds, quiet=json) as (progress, finished):
@@ -42,20 +41,12 @@ def compare_attacks(
     if all(method.problem for method in table.methods):
         raise LograbError(f"no attack could run: {table.methods[0].problem}")
     if output is not None:
-        _write(table, output, command)
+        page = partial(table.to_html, command=shlex.join(["lograb", *sys.argv[1:]]))
+        write = {".md": table.to_markdown, ".tex": table.to_latex}.get(output.suffix.lower(), page)
+        write(output)
+        written(output)
         notice(f"the comparison is in '{output}'")
     if json:
         print_json(table.to_dict() | {"best": table.best.name})
     else:
         show_comparison(table)
-
-
-def _write(table: Comparison, output: Path, command: str) -> None:
-    suffix = output.suffix.lower()
-    if suffix in (".html", ".htm"):
-        table.to_html(output, command=command)
-    elif suffix == ".md":
-        table.to_markdown(output)
-    else:
-        table.to_latex(output)
-    written(output)

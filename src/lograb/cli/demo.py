@@ -72,23 +72,13 @@ def learn(instance: Instance) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 
 def show_learning(classified: list[dict[str, Any]], linked: list[dict[str, Any]]) -> None:
     """Print Tasks 2 and 3."""
-    print_table(
-        f"Nodes classified from their own patch (F1-micro, {EPOCHS} epochs)",
-        ("model", "split", "F1", "floor", "test nodes met in training", "seconds"),
-        [
-            (row["model"], row["split"], f"{row['f1_micro']:.3f}", f"{row['floor']:.3f}",
-             percent(row["seen_share"]), f"{row['seconds']:.2f}")
-            for row in classified
-        ],
-        numeric=("F1", "floor", "test nodes met in training", "seconds"),
-    )  # fmt: skip
-    print_table(
-        "Edges between the clusters of the same graph (AUROC)",
-        ("method", "AUROC", "95 % interval", "floor", "edges", "seconds"),
-        [
-            (row["method"], f"{row['auroc']:.3f}", "{:.3f} to {:.3f}".format(*row["interval"]),
-             f"{row['floor']:.3f}", f"{row['positives']:,}", f"{row['seconds']:.2f}")
-            for row in linked
-        ],
-        numeric=("AUROC", "floor", "edges", "seconds"),
-    )  # fmt: skip
+    columns = ("model", "split", "F1", "floor", "test nodes met in training", "seconds")
+    cells = [(row["model"], row["split"], f"{row['f1_micro']:.3f}", f"{row['floor']:.3f}",
+              percent(row["seen_share"]), f"{row['seconds']:.2f}") for row in classified]  # fmt: skip
+    print_table(f"Nodes classified from their own patch (F1-micro, {EPOCHS} epochs)", columns, cells, columns[2:])
+    columns = ("method", "AUROC", "95 % interval", "floor", "edges", "seconds")
+    cells = [(row["method"], f"{row['auroc']:.3f}", "{:.3f} to {:.3f}".format(*row["interval"]),
+              f"{row['floor']:.3f}", f"{row['positives']:,}", f"{row['seconds']:.2f}")
+             for row in linked]  # fmt: skip
+    numeric = {*columns} - {"method", "95 % interval"}
+    print_table("Edges between the clusters of the same graph (AUROC)", columns, cells, numeric)

@@ -7,6 +7,7 @@ from typing import Any
 
 from lograb.cli.output import print_facts, print_json, print_table, say
 from lograb.errors import unknown_name
+from lograb.plugins import origin, plugins, with_plugins
 
 Rows = list[dict[str, Any]]
 
@@ -15,16 +16,14 @@ def _datasets() -> Rows:
     from lograb.graphs import DATASETS
 
     fields = ("name", "n_graphs", "n_nodes", "n_edges", "n_classes", "n_features", "licence", "description", "url")
-    return [
-        {field: getattr(dataset, field) for field in fields} | {"available": dataset.locate()}
-        for dataset in DATASETS.values()
-    ]
+    return [_take(dataset, *fields) | {"available": dataset.locate()} 
+            for dataset in with_plugins("datasets", DATASETS).values()]  # fmt: skip
 
 
 def _strategies() -> Rows:
     from lograb.patches.catalog import STRATEGIES
 
-    return [{"name": s.name, "description": s.description} for s in STRATEGIES.values()]
+    return [_take(strategy, "name", "description") for strategy in STRATEGIES.values()]
 
 
 def _gauges() -> Rows:
@@ -33,58 +32,72 @@ def _gauges() -> Rows:
     return [{"name": name, "description": text} for name, text in GAUGES.items()]
 
 
+def _defences() -> Rows:
+    from lograb.defences import DEFENCES
+
+    fields = ("name", "touches", "guarantee", "unit", "does", "exposes", "on_graph")
+    return [_take(defence, *fields) | {"settings": {name: "required" if field.is_required() else field.default
+                                                    for name, field in defence.model_fields.items()}}
+            for defence in DEFENCES.values()]  # fmt: skip
+
+
 def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
-    return [
-        {"name": a.name, "channels": list(a.uses), "optional": list(a.optional), "trivial": a.trivial,
-         "extra": a.extra, "scenario": a.scenario, "cost": a.cost,
-         "settings": {k: f.default for k, f in a.model_fields.items()}}
-        for a in ATTACKS.values()
-    ]
+    fields = ("optional", "trivial", "extra", "scenario", "cost")
+    ours = [{"name": attack.name, "channels": attack.uses, **_take(attack, *fields), "settings": _defaults(attack)}
+            for attack in ATTACKS.values()]  # fmt: skip
+    others: Rows = [{"name": name, "channels": (), "optional": (), "trivial": False, "extra": None, "cost": "",
+                     "scenario": f"of {origin('attacks', name)}, in a process of its own", "settings": {}}
+                    for name in plugins("attacks") if name not in ATTACKS]  # fmt: skip
+    return ours + others
 
 
 def _models() -> Rows:
     from lograb.learning.nodes.catalog import MODELS
     from lograb.learning.nodes.settings import TrainingSettings
 
-    training = {key: field.default for key, field in TrainingSettings.model_fields.items()}
-    return [
-        {"name": m.name, "encodings": list(m.encodings), "trivial": m.trivial, "description": m.description,
-         "settings": m.settings, "training": training}
-        for m in MODELS.values()
-    ]
+    fields, training = ("name", "encodings", "trivial", "description", "settings"), _defaults(TrainingSettings)
+    return [_take(model, *fields) | {"training": training} for model in with_plugins("models", MODELS).values()]
 
 
 def _links() -> Rows:
     from lograb.learning.links.catalog import LINKS
 
-    return [
-        {"name": m.name, "sees": list(m.sees), "trivial": m.trivial, "description": m.description,
-         "settings": {k: f.default for k, f in m.settings.model_fields.items()}}
-        for m in LINKS.values()
-    ]
+    fields = ("name", "sees", "trivial", "description")
+    return [_take(method, *fields) | {"settings": _defaults(method.settings)}
+            for method in with_plugins("links", LINKS).values()]  # fmt: skip
 
 
-CATALOGS: dict[str, Callable[[], Rows]] = {
-    "datasets": _datasets,
-    "strategies": _strategies,
-    "gauges": _gauges,
-    "attacks": _attacks,
-    "models": _models,
-    "links": _links,
-}
+def _presets() -> Rows:
+    from lograb.experiments.config import find_config, preset_names
+
+    return [{"name": name, "description": find_config(name)[name].title} for name in preset_names()]
+
+
+def _take(entry: Any, *fields: str) -> dict[str, Any]:
+    return {field: getattr(entry, field) for field in fields}
+
+
+def _defaults(settings: Any) -> dict[str, Any]:
+    return {name: field.default for name, field in settings.model_fields.items()}
+
+
+CATALOGS: dict[str, Callable[[], Rows]] = {"datasets": _datasets, "strategies": _strategies, "gauges": _gauges,
+                                           "defences": _defences, "attacks": _attacks, "models": _models,
+                                           "links": _links, "presets": _presets}  # fmt: skip
 SHOWN = {
     "datasets": {"name": "name", "graphs": "n_graphs", "nodes": "n_nodes", "edges": "n_edges",
                  "available": "available"},
     "attacks": {"name": "name", "scenario": "scenario", "besides members": "channels", "cost grows with": "cost"},
+    "defences": {"name": "name", "guarantee": "guarantee", "unit": "unit", "does": "does", "exposes": "exposes"},
     "models": {"name": "name", "encodings": "encodings", "description": "description"},
     "links": {"name": "name", "sees": "sees", "description": "description"},
 }  # fmt: skip
 """Columns of the tables, where they are not all fields; ``--verbose`` and JSON have the others."""
 NUMBERS = {"graphs", "nodes", "edges"}
 WIDTHS = {"scenario": 30, "besides members": 15, "cost grows with": 17, "encodings": 20, "sees": 20,
-          "description": None}  # fmt: skip
+          "description": None, "does": 30, "exposes": 30}  # fmt: skip
 """Columns that may break lines, and how wide they are at most; names never break."""
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +14,12 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything.
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")]
 Features = Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
 
+# Where and how experiments run.
+StoreFolder = Annotated[Path, typer.Option("--store", metavar="DIR", help="The folder that keeps all runs.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine [one per core].")]
+Scheduler = Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, for its workers.")]
+Retry = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed or was too slow.")]
+
 # How an instance is made: options of every command that makes one.
 Strategy = Annotated[str | None, typer.Option(help="d-hop, cluster, random, custom or global [d-hop].")]
 Radius = Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")]
@@ -21,24 +28,21 @@ Kept = Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")]
 Sigma = Annotated[float, typer.Option(help="Standard deviation of the noise.")]
 Gauge = Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")]
 Seed = Annotated[int, typer.Option(help="All randomness follows from it.")]
-Clusters = Annotated[int | None, typer.Option(help="Number of clusters [about one per 50 nodes].")]
+Clusters = Annotated[int | None, typer.Option(help="Number of clusters [by --cluster-size].")]
+ClusterSize = Annotated[int | None, typer.Option(help="Observed nodes per cluster, about [50].")]
 SeedNodes = Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")]
 PatchFile = Annotated[Path | None, typer.Option("--patches", help="Your patches: table node,group; lists; JSON.")]
 PatchesBy = Annotated[str | None, typer.Option(help="A node attribute to cut by, such as department.")]
 Withheld = Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the eigenvalues.")]
+Defence = Annotated[list[str] | None, typer.Option("--defence", metavar="NAME[:KEY=VALUE,...]",
+                                                   help="A defence; repeatable.")]  # fmt: skip
+Releases = Annotated[int, typer.Option(min=1, help="Releases with fresh noise, which the attacker averages.")]
 Header = Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")]
 Which = Annotated[int | None, typer.Option("--graph", help="Which graph of a dataset that holds many [all].")]
-MAKING = ("strategy", "d", "p", "k", "sigma", "gauge", "seed", "clusters", "seed_nodes", "patches",
-          "patches_by", "header", "graph")  # fmt: skip
 
 
-def parameters(context: typer.Context) -> dict[str, Any]:
-    """Collect the options above, as keywords of `lograb.generate`."""
-    return {name: context.params[name] for name in MAKING} | {"eigenvalues": not context.params["no_eigenvalues"]}
-
-
-def given(context: typer.Context) -> list[str]:
-    """List those of the options above that the user wrote."""
-    sources = {name: context.get_parameter_source(name) for name in (*MAKING, "no_eigenvalues")}
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """List those of the options with these names that the user wrote, as they are written."""
+    sources = {name: context.get_parameter_source(name) for name in names}
     wrote = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     return [option.opts[0] for option in context.command.params if option.name in wrote]

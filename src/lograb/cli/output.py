@@ -23,6 +23,8 @@ from rich.text import Text
 from lograb.cli.stopping import clean
 from lograb.progress import Progress
 
+Rows = Iterable[Sequence[str]]
+Fold = Iterable[str] | Mapping[str, int | None]
 stderr = Console(stderr=True, highlight=False, markup=False)
 UNSAFE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON leaves as they are, and that a terminal obeys or cannot show."""
@@ -61,11 +63,7 @@ def stdout() -> Console:
 
 
 def print_table(
-    title: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    numeric: Iterable[str] = (),
-    fold: Iterable[str] | Mapping[str, int | None] = (),
+    title: str, columns: Sequence[str], rows: Rows, numeric: Iterable[str] = (), fold: Fold = ()
 ) -> None:
     """Print a table.
 
@@ -78,7 +76,7 @@ def print_table(
     print()
 
 
-def print_facts(rows: Iterable[Sequence[str]]) -> None:
+def print_facts(rows: Rows) -> None:
     """Print labels and what belongs to each, without a frame."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -88,12 +86,7 @@ def print_facts(rows: Iterable[Sequence[str]]) -> None:
     _print(table)
 
 
-def make_table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    numeric: Iterable[str] = (),
-    fold: Iterable[str] | Mapping[str, int | None] = (),
-) -> Table:
+def make_table(columns: Sequence[str], rows: Rows, numeric: Iterable[str] = (), fold: Fold = ()) -> Table:
     """Lay a table out; see `print_table`."""
     widths = dict(fold) if isinstance(fold, Mapping) else dict.fromkeys(fold)
     numeric = set(numeric)
@@ -121,12 +114,13 @@ class _Left(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         if task.total is None:
-            return Text(_clock(task.elapsed or 0.0))
-        left = "" if task.time_remaining is None else f", {_clock(task.time_remaining)} left"
+            return Text(clock(task.elapsed or 0.0))
+        left = "" if task.time_remaining is None else f", {clock(task.time_remaining)} left"
         return Text(f"{int(task.percentage)} %{left}")
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Write a time span the way a clock shows it."""
     return str(timedelta(seconds=round(seconds))).removeprefix("0:")
 
 

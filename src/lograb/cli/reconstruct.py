@@ -11,14 +11,16 @@ import numpy as np
 
 from lograb import pipeline
 from lograb.answer_file import check_answer_name, write_answers
-from lograb.cli.arguments import find_method, parse_settings
+from lograb.cli.arguments import parse_settings
 from lograb.cli.output import notice, print_facts, print_json, say, waiting
 from lograb.cli.scores import FAILS, add_up, claims, sentence, show_details, show_patches, show_score
 from lograb.cli.stopping import written
 from lograb.errors import LograbError
+from lograb.experiments.parts import InParts
 from lograb.instance import Instance
 from lograb.progress import Progress
 from lograb.score import Score
+from lograb.tasks.isolation import choose_attack
 from lograb.types import Reconstruction
 
 
@@ -48,23 +50,17 @@ class Run:
 
 
 def attack_instance(
-    path: Path,
-    method: str,
-    output: Path | None,
-    *,
-    seed: int,
-    repeats: int,
-    settings: list[str],
-    features: bool,
-    verbose: bool,
-    json: bool,
-) -> None:
-    """Run an attack, once or more; score it where the file carries the truth."""
+    file: Path, method: str, output: Path | None, *, seed: int, repeats: int, settings: list[str] | None,
+    features: bool, parts: int | None, workers: int | None, scheduler: str | None, verbose: bool, json: bool,
+) -> None:  # fmt: skip
+    """Run an attack, once or more, in parts where asked for; score it where the file carries the truth."""
     if output is not None:
         check_answer_name(output)
-    attacker = find_method(method, parse_settings(settings))
-    instance = pipeline.load(path)
+    attacker = choose_attack(method, parse_settings(settings))
+    instance = pipeline.load(file)
     with waiting(method) as report:
+        if parts is not None:
+            attacker = InParts(attacker, parts, workers, scheduler, report)
         runs = [_run(instance, attacker, seed + number, features, report, None if number else output)
                 for number in range(repeats)]  # fmt: skip
     first = runs[0]
@@ -72,6 +68,8 @@ def attack_instance(
         notice(f"the answer is in '{output}'" + (f", that of seed {seed}" if repeats > 1 else ""))
     if first.score is None:
         notice("the file has no truth: nothing is scored")
+    if len(first.answers) == 1 and (why := first.answers[0].diagnostics.get("nothing_claimed")):
+        notice(f"nothing is claimed: {why}")
     if any(answer.unlisted is None and "expected" in answer.diagnostics for answer in first.answers):
         notice("no embedding was read, only who shares patches with whom: the scores are no probabilities")
     result = {"method": method, "features": features, **first.to_dict(), **_spread(runs)}
@@ -101,9 +99,13 @@ def _spread(runs: list[Run]) -> dict[str, Any]:
     """Put several runs into numbers."""
     if len(runs) == 1:
         return {}
-    values, what = [run.value for run in runs], "claimed" if runs[0].score is None else "f1"
-    return {"repeats": len(runs), f"{what}_mean": float(np.mean(values)),
-            f"{what}_sd": float(np.std(values, ddof=1)), "runs": [run.to_dict() for run in runs]}  # fmt: skip
+    what, (mean, sd) = "claimed" if runs[0].score is None else "f1", _mean_and_sd(runs)
+    return {"repeats": len(runs), f"{what}_mean": mean, f"{what}_sd": sd, "runs": [run.to_dict() for run in runs]}
+
+
+def _mean_and_sd(runs: list[Run]) -> tuple[float, float]:
+    values = [run.value for run in runs]
+    return float(np.mean(values)), float(np.std(values, ddof=1))
 
 
 def _show_runs(method: str, runs: list[Run]) -> None:
@@ -121,8 +123,7 @@ def _show_runs(method: str, runs: list[Run]) -> None:
     if all(_same(run, first) for run in runs):
         say(f"This attack draws nothing here: {len(runs)} runs are the same.")
         return
-    values = [run.value for run in runs]
-    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
+    mean, sd = _mean_and_sd(runs)
     what = f"{mean:,.1f} ± {sd:.1f} claims" if first.score is None else f"F1 {mean:.3f} ± {sd:.3f}"
     say(f"{len(runs)} runs, seeds {first.seed} to {runs[-1].seed}: {what} (mean and standard deviation); "
         f"all above is of seed {first.seed}.")  # fmt: skip
@@ -137,11 +138,11 @@ def _named(instance: Instance) -> bool:
     return len(instance) == 1 and instance.patch_names is not None
 
 
-def evaluate_answer(path: Path, answer: Path, threshold: float | None, *, verbose: bool, json: bool) -> None:
+def evaluate_answer(file: Path, answer: Path, threshold: float | None, *, verbose: bool, json: bool) -> None:
     """Score an answer from a file."""
     if threshold is not None and not math.isfinite(threshold):
         raise LograbError(f"the threshold must be a finite number, got {threshold}")
-    instance = pipeline.load(path)
+    instance = pipeline.load(file)
     with waiting("scoring"):
         score = pipeline.evaluate(instance, answer, threshold=threshold)
     result = {"answer": answer.name, "method": None, "seconds": None, "diagnostics": None, **score.to_dict()}

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from lograb.errors import LograbError
 
@@ -37,7 +37,7 @@ def run(command: Callable[[], Any]) -> None:
     try:
         command()
     except Interrupted:
-        _end(f"interrupted: {_kept()}", 130)
+        end(f"interrupted: {_kept()}", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
@@ -45,7 +45,7 @@ def run(command: Callable[[], Any]) -> None:
         text = _explain(error)
         if text is None:
             raise
-        _end(text, 2)
+        end(text, 2)
 
 
 def written(path: Path) -> None:
@@ -59,7 +59,8 @@ def clean(text: str) -> str:
                    c.encode("unicode_escape").decode() for c in text)  # fmt: skip
 
 
-def _end(text: str, code: int) -> None:
+def end(text: str, code: int) -> NoReturn:
+    """End the command with one line on stderr."""
     print(clean(f"lograb: {text}"), file=sys.stderr)
     sys.exit(code)
 

@@ -22,7 +22,7 @@ def check_list(objects: Sequence[Any]) -> None:
 
 
 def graphs_from_list(objects: Sequence[Any]) -> list[Graph]:
-    """Make graphs of the objects of a list.
+    """Make graphs of a list's objects.
 
     Either all graphs have features, as many as the others, or none has; the same with labels. Where
     some have named nodes and others numbered ones, the numbers become names. Graphs from

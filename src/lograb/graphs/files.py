@@ -43,24 +43,10 @@ _PIECE = 1 << 20
 
 
 def read_graph(path: str | os.PathLike[str], *, header: bool | None = None) -> Graph:
-    """Read a graph from a file; the suffix names the format.
+    """Read a graph from a file; the suffix names the format, and the file the graph.
 
-    Parameters
-    ----------
-    path : path of the file
-    header : bool, optional
-        For edge lists: whether the first line is a header; None to find out.
-
-    Returns
-    -------
-    Graph
-        Named after the file; `notices` tells what was changed on the way.
-
-    Raises
-    ------
-    LograbError
-        If the file is missing, has another suffix, does not hold a graph, or unpacks to more than
-        `lograb.limits` allows.
+    For edge lists, `header` says whether the first line is one; None to find out. A file that is missing, has
+    another suffix, does not hold a graph, or unpacks to more than `lograb.limits` allows is a `LograbError`.
     """
     path = Path(path)
     suffix, packed = _suffix(path)
@@ -68,16 +54,15 @@ def read_graph(path: str | os.PathLike[str], *, header: bool | None = None) -> G
         data = _read_bytes(path)
     except LograbError:
         raise
-    except OSError as error:
-        raise LograbError(f"cannot read the graph file '{path}': {error.strerror or error}") from None
-    except ValueError as error:
-        raise LograbError(f"cannot read the graph file '{path}': {error}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LograbError(f"cannot read the graph file '{path}': {reason}") from None
     origin = Origin(source=path.name, kind="file", sha256=hashlib.sha256(data).hexdigest())
     try:
         if not data:
             raise LograbError("a graph file must not be empty, got 0 bytes")
         raw = _read(b"".join(gunzip(data, max_bytes())) if packed else data, suffix, header)
-        return apply_rules(raw, _graph_name(path, packed), origin)
+        return apply_rules(raw, path.with_suffix("").stem if packed else path.stem, origin)
     except LograbError as error:
         raise LograbError(f"{path.name}: {error}") from None
 
@@ -103,10 +88,6 @@ def _suffix(path: Path) -> tuple[str, bool]:
     if packed and suffix == ".npz":
         raise LograbError(f"an .npz file is packed already, got '{path.name}': unpack the .gz first")
     return suffix, packed
-
-
-def _graph_name(path: Path, packed: bool) -> str:
-    return path.with_suffix("").stem if packed else path.stem
 
 
 def _read(data: bytes, suffix: str, header: bool | None) -> RawGraph:

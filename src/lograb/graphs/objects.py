@@ -35,19 +35,9 @@ _SCALARS = (str, int, float, np.generic)
 
 
 def graph_from_object(obj: Any, *, name: str | None = None) -> Graph:
-    """Make a graph from what another library holds.
+    """Make a graph from what another library holds (`ACCEPTED`); a `Graph` is returned as it is.
 
-    Parameters
-    ----------
-    obj : networkx graph (of any of the four kinds), scipy sparse matrix or array, square numpy
-        array, PyG `Data`, or a `Graph`, which is returned as it is
-    name : str, optional
-        Name of the graph; by default networkx' own name, or "graph".
-
-    Returns
-    -------
-    Graph
-        Nodes in the order of the object; `notices` tells what was changed on the way.
+    Nodes are in the order of the object. The name is by default networkx' own, or "graph".
     """
     if isinstance(obj, Graph):
         return obj

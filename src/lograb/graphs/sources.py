@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from lograb.errors import LograbError, Notify, warn
-from lograb.graphs.catalog import DATASETS, Dataset, find_dataset
+from lograb.graphs.catalog import Dataset, find_dataset, is_dataset
 from lograb.progress import Progress
 from lograb.types import Graph
 
@@ -53,9 +53,7 @@ def load_graph(
         graph = 0
     if not 0 <= graph < count:
         raise LograbError(f"the graph of '{_label(source)}' must be from 0 to {count - 1}, got {graph}")
-    path = _resolve(source)
-    graphs = iter([_read(path, header)]) if isinstance(path, Path) else _open(path, progress)
-    found = next(islice(graphs, graph, None), None)
+    found = next(islice(_open(_resolve(source), progress, header), graph, None), None)
     if found is None:
         raise LograbError(f"'{_label(source)}' ended before graph {graph}: its files hold fewer than the "
                           f"{count} graphs that the publisher lists; get them again")
@@ -93,14 +91,21 @@ def count_graphs(source: Source) -> int:
     return found.n_graphs if isinstance(found, Dataset) else 1
 
 
-def _open(found: Source, progress: Progress | None) -> Iterator[Graph]:
+def _open(found: Source, progress: Progress | None, header: bool | None = None) -> Iterator[Graph]:
+    """Yield the graphs of what `_resolve` found; readers are imported when they are needed."""
     if isinstance(found, Dataset):
         return found.load(progress)
     if isinstance(found, list | tuple):
         from lograb.graphs.collection import graphs_from_list
 
         return iter(graphs_from_list(found))
-    return iter((_read(found),))
+    if isinstance(found, Path):
+        from lograb.graphs.files import read_graph
+
+        return iter((read_graph(found, header=header),))
+    from lograb.graphs.objects import graph_from_object
+
+    return iter((graph_from_object(found),))
 
 
 def _resolve(source: Source) -> Source:
@@ -112,7 +117,7 @@ def _resolve(source: Source) -> Source:
     if not isinstance(source, str | os.PathLike):
         return source
     text = os.fspath(source)
-    if isinstance(source, str) and source.strip().lower() in DATASETS:
+    if isinstance(source, str) and is_dataset(source):
         return find_dataset(source)
     path = Path(os.fsdecode(text)).expanduser()
     if path.is_file():
@@ -123,18 +128,6 @@ def _resolve(source: Source) -> Source:
         raise LograbError(f"no such file: '{source}'; give an existing file or a name from "
                           "'lograb list datasets'")
     return find_dataset(source)
-
-
-def _read(source: Source, header: bool | None = None) -> Graph:
-    if isinstance(source, Graph):
-        return source
-    if isinstance(source, Path):
-        from lograb.graphs.files import read_graph
-
-        return read_graph(source, header=header)
-    from lograb.graphs.objects import graph_from_object
-
-    return graph_from_object(source)
 
 
 def _label(source: Source) -> str:

@@ -7,8 +7,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from lograb.arrays import PACKINGS
 from lograb.errors import LograbError
-from lograb.graphs.arrays import PACKINGS
 from lograb.graphs.download import CHUNK, beside
 from lograb.limits import REMEDY
 

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from lograb.learning.randomness import pick_device
 from lograb.learning.sparse import propagation_matrix, sparse_product, to_torch
+from lograb.parallel import threads_for
 from lograb.types import Floats, Matrix
 
 MAX_PAIRS = 1 << 18
@@ -30,18 +31,10 @@ MAX_LOG_STD = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """What training left behind.
+    """What training left behind."""
 
-    Attributes
-    ----------
-    points : float64 array, shape (n_nodes, out)
-        Z; for the variational autoencoder its mean.
-    losses : list of float, one per epoch
-    device : str
-    """
-
-    points: Floats
-    losses: list[float]
+    points: Floats  # Z, shape (n_nodes, out); for the variational autoencoder its mean
+    losses: list[float]  # one per epoch
     device: str
 
 
@@ -56,47 +49,39 @@ def train_autoencoder(
     epochs: int,
     learning_rate: float,
 ) -> Embedding:
-    """Train one autoencoder on one graph with Adam, on the GPU where there is one.
+    """Train one autoencoder on one graph (symmetric, no diagonal) with Adam, on the GPU where there is one.
 
-    Parameters
-    ----------
-    adjacency : csr_array, shape (n, n), symmetric, no diagonal
-    inputs : array or csr_array, shape (n, f), optional
-        X; None for the identity, which gives every node 'hidden' free numbers of its own.
-    rng : Generator
-        Weights, negative pairs and (variational) noise follow from it.
+    `inputs` are X, (n, f); None for the identity, which gives every node 'hidden' free numbers of its own.
+    Weights, negative pairs and (variational) noise follow from `rng`.
     """
     n = adjacency.shape[0]
     device = pick_device()
     draw = torch.Generator().manual_seed(int(rng.integers(2**63)))
-    model = _Encoder(adjacency, inputs, hidden, out, variational, draw, device)
+    width = n if inputs is None else inputs.shape[1]
+    shapes = [(width, hidden), (hidden, out)] + [(hidden, out)] * variational
+    model = _Encoder(adjacency, inputs, [_glorot(shape, draw) for shape in shapes], device)
     optimizer = torch.optim.Adam(model.weights, lr=learning_rate)
     pairs = _Pairs(adjacency, draw, device)
     losses = []
-    for _ in range(epochs):
-        optimizer.zero_grad()
-        mean, log_std = model.encode()
-        points, extra = mean, torch.zeros((), device=device)
-        if log_std is not None:
-            noise = torch.randn(mean.shape, generator=draw).to(device)
-            points, extra = mean + noise * log_std.exp(), divergence(mean, log_std) / n
-        loss = reconstruction_loss(points, *pairs.draw()) + extra
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        losses.append(float(loss.detach()))
-    with torch.no_grad():
-        points = model.encode()[0]
+    with threads_for(n):
+        for _ in range(epochs):
+            optimizer.zero_grad()
+            mean, log_std = model.encode()
+            points, extra = mean, torch.zeros((), device=device)
+            if log_std is not None:
+                noise = torch.randn(mean.shape, generator=draw).to(device)
+                points, extra = mean + noise * log_std.exp(), divergence(mean, log_std) / n
+            loss = reconstruction_loss(points, *pairs.draw()) + extra
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        with torch.no_grad():
+            points = model.encode()[0]
     return Embedding(points.cpu().numpy().astype(np.float64), losses, device.type)
 
 
 def reconstruction_loss(points: Tensor, edges: Tensor, others: Tensor) -> Tensor:
-    """Cross-entropy of the inner-product decoder, edges and other pairs weighing the same.
-
-    Parameters
-    ----------
-    points : (n, out)
-    edges, others : int (2, m)
-    """
+    """Cross-entropy of the inner-product decoder; edges (2, m) and other pairs (2, m) weigh the same."""
     log_sigmoid = torch.nn.functional.logsigmoid
     loss = torch.zeros((), device=points.device)
     for pairs, sign in ((edges, 1.0), (others, -1.0)):
@@ -111,27 +96,18 @@ def divergence(mean: Tensor, log_std: Tensor) -> Tensor:
 
 
 class _Encoder:
-    """Two graph convolutions without bias, and a second head where it is variational."""
+    """Two graph convolutions without bias, and a second head where there is a third matrix of weights."""
 
     def __init__(
-        self,
-        adjacency: sp.csr_array,
-        inputs: Matrix | None,
-        hidden: int,
-        out: int,
-        variational: bool,
-        draw: torch.Generator,
-        device: torch.device,
+        self, adjacency: sp.csr_array, inputs: Matrix | None, weights: list[Tensor], device: torch.device
     ) -> None:
         self.propagation = to_torch(propagation_matrix(adjacency), device)
+        self.weights = [matrix.to(device).requires_grad_() for matrix in weights]
         self.inputs: tuple[Tensor, Tensor] | Tensor | None = None
-        width = adjacency.shape[0] if inputs is None else inputs.shape[1]
         if inputs is not None and sp.issparse(inputs):
             self.inputs = to_torch(inputs, device), to_torch(inputs.T, device)
         elif inputs is not None:
             self.inputs = torch.from_numpy(np.ascontiguousarray(inputs, dtype=np.float32)).to(device)
-        shapes = [(width, hidden), (hidden, out)] + [(hidden, out)] * variational
-        self.weights = [_glorot(shape, draw).to(device).requires_grad_() for shape in shapes]
 
     def encode(self) -> tuple[Tensor, Tensor | None]:
         """Compute Z, or the means and log standard deviations of Z."""

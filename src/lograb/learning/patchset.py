@@ -15,71 +15,40 @@ import scipy.sparse as sp
 
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.ragged import owners, pointer
-from lograb.types import Bools, Ints, Matrix
+from lograb.ragged import pointer
+from lograb.types import Bools, Floats, Ints, Matrix, Ragged
 
 Singles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class PatchSet:
+class PatchSet(Ragged):
     """The patches of all graphs of an instance, one after the other.
 
-    Attributes
-    ----------
-    name : str
-    ptr : int64 array, shape (n_patches + 1,)
-        Where the rows of each patch start.
-    nodes : int64 array, shape (n_rows,)
-        Node behind each row; ids run through all graphs of the instance, 0 .. n_nodes - 1.
-    n_nodes : int
-    spectral : float32 array, shape (n_rows, k)
-        The shared coordinates, noise included; zero beyond the patch's rank.
-    edge_ptr : int64 array, shape (n_patches + 1,)
-    edges : int64 array, shape (n_patch_edges, 2)
-        Each edge of a patch once, as positions inside the patch.
-    centres : int64 array, shape (n_patches,), optional
-        Row (not node) of the centre of each patch; None where the strategy has no centres.
-    features : array or csr_array, shape (n_nodes, n_features), optional
-    labels : int64 array (n_nodes,), or bool array (n_nodes, n_classes), optional
-        One class per node, or several (indicators). A negative class means: no label.
-    row_encodings, patch_encodings : dict of str to float32 array, shape (n_rows, ...) or (n_patches, ...)
-        What a model asked for beyond features, coordinates and edges; see `lograb.learning.nodes.encodings`.
-    distances : int8 array, shape (sum of squared sizes,), optional
-        Hops between all ordered pairs of each patch, row by row; -1 where there is no path.
+    Encodings are what a model asked for beyond features, coordinates and edges: `lograb.learning.nodes.encodings`.
     """
 
     name: str
-    ptr: Ints
-    nodes: Ints
+    ptr: Ints  # (n_patches + 1,), where the rows of each patch start
+    nodes: Ints  # (n_rows,), the node behind each row; ids run through all graphs, 0 .. n_nodes - 1
     n_nodes: int
-    spectral: Singles
-    edge_ptr: Ints
-    edges: Ints
-    centres: Ints | None = None
-    features: Matrix | None = None
-    labels: npt.NDArray[Any] | None = None
-    row_encodings: dict[str, Singles] = field(default_factory=dict)
-    patch_encodings: dict[str, Singles] = field(default_factory=dict)
-    distances: npt.NDArray[np.int8] | None = None
+    spectral: Singles  # (n_rows, k), the shared coordinates, noise included; zero beyond the patch's rank
+    edge_ptr: Ints  # (n_patches + 1,)
+    edges: Ints  # (n_patch_edges, 2), each edge of a patch once, as positions inside the patch
+    centres: Ints | None = None  # (n_patches,), row (not node) of the centre, where the strategy has centres
+    features: Matrix | None = None  # (n_nodes, n_features)
+    labels: npt.NDArray[Any] | None = None  # int64 (n_nodes,), negative for none; or bool (n_nodes, n_classes)
+    row_encodings: dict[str, Singles] = field(default_factory=dict)  # (n_rows, ...) by name
+    patch_encodings: dict[str, Singles] = field(default_factory=dict)  # (n_patches, ...) by name
+    distances: npt.NDArray[np.int8] | None = None  # hops of all ordered pairs, row by row; -1 without a path
 
     def __repr__(self) -> str:
         return f"<PatchSet {self.name}: {self.n_patches} patches, {self.n_rows} rows, {self.n_nodes} nodes>"
 
     @property
-    def n_patches(self) -> int:
-        """Number of patches."""
-        return len(self.ptr) - 1
-
-    @property
     def n_rows(self) -> int:
         """Number of (patch, node) occurrences."""
         return len(self.nodes)
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of members of each patch."""
-        return np.diff(self.ptr)
 
     @property
     def n_features(self) -> int:
@@ -158,23 +127,17 @@ def _one_graph(instance: Instance) -> PatchSet:
     labels = instance.labels
     if labels is not None:
         labels = np.array(labels, dtype=np.int64 if labels.ndim == 1 else bool)
-    centres = None
-    if seen.centres is not None:
-        keys = owners(seen.ptr) * seen.n_nodes + seen.nodes  # increasing
-        wanted = np.arange(seen.n_patches) * seen.n_nodes + seen.centres
-        centres = np.searchsorted(keys, wanted)
     return PatchSet(
-        instance.name, np.asarray(seen.ptr), np.asarray(seen.nodes), seen.n_nodes, _coordinates(instance),
-        np.asarray(edge_ptr), np.asarray(ends), centres, instance.features, labels
+        instance.name, np.asarray(seen.ptr), np.asarray(seen.nodes), seen.n_nodes,
+        table_of(seen.vectors, np.repeat(seen.ranks, seen.sizes), instance.spec.k, 0.0), np.asarray(edge_ptr),
+        np.asarray(ends), seen.centre_entries, instance.features, labels
     )  # fmt: skip
 
 
-def _coordinates(instance: Instance) -> Singles:
-    """Fill the ragged embeddings into one (n_rows, k) table."""
-    seen, k = instance.observations, instance.spec.k
-    table = np.zeros((len(seen.nodes), k), dtype=np.float32)
-    rank = np.repeat(seen.ranks, seen.sizes)
-    table[np.arange(k) < rank[:, None]] = seen.vectors  # both run row by row
+def table_of(flat: Floats, lengths: Ints, width: int, fill: float) -> Singles:
+    """Lay ragged rows out as a table (n, width)."""
+    table = np.full((len(lengths), width), fill, dtype=np.float32)
+    table[np.arange(width) < lengths[:, None]] = flat  # both run row by row
     return table
 
 

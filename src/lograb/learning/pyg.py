@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lograb.errors import MissingExtraError
-from lograb.learning.patchset import dense_rows, patch_set
+from lograb.learning.patchset import dense_rows, patch_set, table_of
+from lograb.learning.randomness import require_torch
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -30,11 +30,7 @@ def to_pyg(instance: Instance) -> list[Data]:
     ``centre`` : int, position of the centre inside the patch, where the strategy has one
     ``graph`` : int, number of the graph in the instance
     """
-    try:
-        import torch  # noqa: F401
-        import torch_geometric  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("to_pyg", "gnn") from None
+    require_torch("to_pyg")
     return [data for number, graph in enumerate(instance) for data in _patches(number, graph)]
 
 
@@ -43,6 +39,9 @@ def _patches(number: int, instance: Instance) -> list[Data]:
     from torch_geometric.data import Data
 
     seen, found = instance.observations, patch_set(instance)
+    values = seen.values
+    if values is not None:
+        eigenvalues = torch.from_numpy(table_of(values, seen.ranks, found.spectral.shape[1], np.nan))
     listed = []
     for i, (start, end) in enumerate(pairwise(found.ptr)):
         nodes = found.nodes[start:end]
@@ -54,10 +53,8 @@ def _patches(number: int, instance: Instance) -> list[Data]:
             spectral=torch.from_numpy(found.spectral[start:end].copy()),
             graph=number,
         )
-        if seen.values is not None:
-            values = np.full((1, found.spectral.shape[1]), np.nan, dtype=np.float32)
-            values[0, : seen.ranks[i]] = seen.spectrum(i)
-            data.eigenvalues = torch.from_numpy(values)
+        if values is not None:
+            data.eigenvalues = eigenvalues[i : i + 1].clone()
         if found.labels is not None:
             data.y = torch.from_numpy(found.labels[nodes])
         if found.centres is not None:

@@ -33,24 +33,13 @@ VALUE_DIGITS = 10
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Patches of one size q that are solved together: work for one thread.
+    """Patches of one size q that are solved together: work for one thread."""
 
-    Attributes
-    ----------
-    which : int64 array, shape (b,)
-        Patch numbers.
-    order : int64 array, shape (b, q)
-        The members of each patch in random order; all that follows is in this order.
-    matrices : float64 array (b, q, q) of Laplacians L; or, for one large patch, S = I - L sparse.
-    reference, mixer : float64 arrays, shape (b, q, r), with r = min(k, q)
-        What the gauge is made from; no mixer unless all columns are to be rotated.
-    """
-
-    which: Ints
-    order: Ints
-    matrices: Matrix
-    reference: Floats
-    mixer: Floats | None
+    which: Ints  # (b,), patch numbers
+    order: Ints  # (b, q), the members of each patch in random order; all that follows is in this order
+    matrices: Matrix  # (b, q, q), Laplacians L; or, for one large patch, S = I - L sparse
+    reference: Floats  # (b, q, r), r = min(k, q), what the gauge is made from
+    mixer: Floats | None  # (b, q, r), the same where all columns are to be rotated
 
 
 def observe(
@@ -64,15 +53,7 @@ def observe(
 ) -> Observations:
     """Share each patch as the bottom of its Laplacian's spectrum, in some gauge, with noise.
 
-    Parameters
-    ----------
-    patches : Patches
-    edges : PatchEdges
-        The induced subgraphs; only their Laplacians are used.
-    spec : InstanceSpec
-    gauge_rng, noise_rng, order_rng : numpy.random.Generator
-    progress : callable
-        Told of spectra and noise; of spectra as squares of patch sizes, which time follows closest.
+    Progress is told of spectra as squares of patch sizes, which time follows closest, and of noise.
     """
     sizes = patches.sizes
     ranks = np.minimum(sizes, spec.k)
@@ -91,7 +72,7 @@ def observe(
         done += len(which) * q * q
         progress("spectra", done, total)
     if spec.sigma:
-        _add_noise(vectors, spec.sigma, noise_rng, progress)
+        _add_noise(vectors, spec.sigma / np.sqrt(spec.releases), noise_rng, progress)
     return Observations(
         spec.protocol, patches.n_nodes, patches.nodes, patches.ptr, ranks, vectors,
         values=values.round(VALUE_DIGITS) if spec.eigenvalues else None,

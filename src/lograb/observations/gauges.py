@@ -33,18 +33,10 @@ from lograb.types import Floats
 
 
 def choose_basis(values: Floats, vectors: Floats, reference: Floats) -> Floats:
-    """Choose the basis of every eigenspace that a reference singles out.
+    """Choose the basis (b, q, r) of eigenspaces that a reference (b, q, r) singles out.
 
-    Parameters
-    ----------
-    values : float64 array, shape (b, s), ascending along the last axis
-    vectors : float64 array, shape (b, q, s), orthonormal columns
-    reference : float64 array, shape (b, q, r), r <= s
-
-    Returns
-    -------
-    float64 array, shape (b, q, r)
-        Orthonormal; column j lies in the eigenspace of values[:, j].
+    Values (b, s), s >= r, ascend; vectors (b, q, s) are orthonormal. Column j of the basis lies in the eigenspace
+    of values[:, j].
     """
     rank = reference.shape[2]
     space = np.zeros(values.shape, dtype=np.int64)

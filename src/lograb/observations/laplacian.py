@@ -19,28 +19,14 @@ from lograb.types import Bools, Floats, Ints, Matrix, Patches
 
 @dataclass(frozen=True, eq=False)
 class Laplacians:
-    """The normalized Laplacians of all patches, as one flat list of entries.
+    """The normalized Laplacians of all patches, as one flat list of entries."""
 
-    Attributes
-    ----------
-    ptr : int64 array, shape (n_patches + 1,)
-        Where the members of each patch start.
-    edge_ptr : int64 array, shape (n_patches + 1,)
-        Where the edges of each patch start.
-    rows, cols : int64 arrays, shape (n_patch_edges,)
-        Endpoints of each edge as positions inside its patch, rows < cols.
-    weights : float64 array, shape (n_patch_edges,)
-        S_ij = 1 / sqrt(d_i d_j), with degrees counted inside the patch.
-    linked : bool array, shape (n_entries,)
-        False where a member has no neighbour in its patch.
-    """
-
-    ptr: Ints
-    edge_ptr: Ints
-    rows: Ints
-    cols: Ints
-    weights: Floats
-    linked: Bools
+    ptr: Ints  # (n_patches + 1,), where the members of each patch start
+    edge_ptr: Ints  # (n_patches + 1,), where the edges of each patch start
+    rows: Ints  # (n_patch_edges,), endpoints of each edge as positions inside its patch
+    cols: Ints  # (n_patch_edges,), larger ones
+    weights: Floats  # (n_patch_edges,), S_ij = 1 / sqrt(d_i d_j), with degrees counted inside the patch
+    linked: Bools  # (n_entries,), False where a member has no neighbour in its patch
 
     @classmethod
     def of(cls, patches: Patches, edges: PatchEdges) -> Laplacians:
@@ -52,15 +38,9 @@ class Laplacians:
         return cls(patches.ptr, edges.ptr, first - start, second - start, weights, degrees > 0)
 
     def stacks(self, limit: int, n_bytes: int) -> Iterator[tuple[Ints, Floats]]:
-        """Yield patches of equal size together, as dense Laplacians.
+        """Yield patches of equal size together: their numbers (b,), increasing, and dense Laplacians (b, q, q).
 
         Sizes ascend up to `limit`; a stack takes at most `n_bytes` (but holds one patch at least).
-
-        Yields
-        ------
-        which : int64 array, shape (b,)
-            Patch numbers, increasing.
-        laplacians : float64 array, shape (b, q, q)
         """
         sizes = np.diff(self.ptr)
         order = np.argsort(sizes, kind="stable")

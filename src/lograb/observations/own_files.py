@@ -19,16 +19,18 @@ Only vectors are required; without members, a single patch has the nodes 0, 1, 2
 from __future__ import annotations
 
 import csv
-import zipfile
+import re
+from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lograb.arrays import load_arrays
 from lograb.errors import LograbError, warn
+from lograb.limits import max_bytes
 from lograb.names import shorten, sort_names
 
 Array = npt.NDArray[Any]
@@ -37,6 +39,7 @@ Fields = dict[str, Any]
 FIELDS = {"members": "members", "vectors": "vectors", "values": "values", "degrees": "degrees",
           "next_value": "next_values", "next_values": "next_values", "centre": "centres", "centres": "centres"}
 """Names of arrays in a file, and of the arguments of `Observations.from_arrays`."""
+KEY = re.compile("(?:(.*)/)?({0})|({0})_(.*)".format("|".join(sorted(FIELDS, key=len, reverse=True))), re.DOTALL)
 PATCH_SUFFIXES, BESIDE_SUFFIXES = (".npz", ".npy", ".csv"), (".txt", ".csv", ".npy")
 HEADS = ("", "node", "nodes", "name", "id", "member")
 VALUE_ROWS, NEXT_ROWS = ("eigenvalue", "eigenvalues", "lambda"), ("next", "next_value", "next_eigenvalue")
@@ -51,19 +54,12 @@ def read_embeddings(path: str | Path) -> Fields:
     if not path.exists():
         raise LograbError(f"cannot read '{path}': there is no such file or folder")
     if path.is_dir():
-        patches = {name: fields for name, fields in _folder_patches(path)}
+        patches = _read_folder(path)
     elif path.suffix.lower() == ".npz":
-        patches = _npz_patches(path)
+        patches = _read_npz(path)
     else:
         raise LograbError(f"embeddings are read from an .npz file or a folder, got '{path.name}': put a single "
                           "file into a folder of its own")  # fmt: skip
-    if not patches:
-        raise LograbError(f"'{path}' holds no patch: it needs {', '.join(PATCH_SUFFIXES)} files, one per patch")
-    return _arguments(patches)
-
-
-def _arguments(patches: dict[str, Fields]) -> Fields:
-    """Turn fields by patch into lists by field."""
     names = sort_names(patches)
     for name in names:
         if "vectors" not in patches[name]:
@@ -79,16 +75,20 @@ def _arguments(patches: dict[str, Fields]) -> Fields:
     return given | {"names": None if names in ([""], list(map(str, range(len(names))))) else names}
 
 
-def _npz_patches(path: Path) -> dict[str, Fields]:
+def _read_npz(path: Path) -> dict[str, Fields]:
     """Sort the arrays of a file into patches by their names."""
     patches: dict[str, Fields] = {}
-    ignored = []
-    for key, array in _load_npz(path).items():
-        name, field = _split_key(key)
-        if field is None:
-            ignored.append(key)
-        else:
+    try:
+        with path.open("rb") as file:
+            arrays, ignored = load_arrays(file, None, max_bytes(FREE_BYTES + MAX_RATIO * path.stat().st_size))
+    except (LograbError, OSError) as error:
+        raise _unreadable(path, error) from None
+    for key, array in arrays.items():
+        if found := KEY.fullmatch(key):
+            name, field = found[1] or found[4] or "", found[2] or found[3]
             patches.setdefault(name, {})[FIELDS[field]] = _scalar(path, key, field, array)
+        else:
+            ignored.append(key)
     if ignored:
         warn(f"{path.name}: arrays passed over: {shorten(ignored)}")
     if not patches:
@@ -97,17 +97,6 @@ def _npz_patches(path: Path) -> dict[str, Fields]:
         raise LograbError(f"{path.name} holds arrays of one patch ({', '.join(patches['']):.80}) beside those of "
                           f"'{next(name for name in patches if name):.60}': name them all")  # fmt: skip
     return patches
-
-
-def _split_key(key: str) -> tuple[str, str | None]:
-    """Find patch and field in ``NAME/field``, ``field_NAME`` or ``field``."""
-    name, _, field = key.rpartition("/")
-    if field in FIELDS:
-        return name, field
-    for field in sorted(FIELDS, key=len, reverse=True):
-        if key.startswith(f"{field}_"):
-            return key.removeprefix(f"{field}_"), field
-    return "", None
 
 
 def _scalar(path: Path, key: str, field: str, array: Array) -> Any:
@@ -120,33 +109,35 @@ def _scalar(path: Path, key: str, field: str, array: Array) -> Any:
     return array.item()
 
 
-def _folder_patches(folder: Path) -> Iterator[tuple[str, Fields]]:
-    """Read the patches of a folder, one after the other."""
+def _read_folder(folder: Path) -> dict[str, Fields]:
+    """Read the patches of a folder, each from one file and, for ``.npy``, those beside it."""
     files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
     beside = {file for file in files if file.suffix in BESIDE_SUFFIXES
               and Path(file.stem).suffix in (".members", ".values")}  # fmt: skip
     chosen = [file for file in files if file.suffix in PATCH_SUFFIXES and file not in beside and file.is_file()]
     owners = {file.stem for file in chosen if file.suffix == ".npy"}
-    used = {file for file in beside if Path(file.stem).stem in owners}
+    used = [file for file in files if file in beside and Path(file.stem).stem in owners]
     if passed := [file.name for file in files if file not in used and file not in chosen]:
         warn(f"{folder.name}: passed over: {shorten(passed)}")
-    for one, other in pairwise(sorted(chosen, key=lambda file: file.stem)):
-        if one.stem == other.stem:
-            raise LograbError(f"{one.name} and {other.name} are the same patch: remove one of them")
-    for file in chosen:
-        yield file.stem, _read_patch(file, {f for f in used if Path(f.stem).stem == file.stem})
+    if not chosen:
+        raise LograbError(f"'{folder}' holds no patch: it needs {', '.join(PATCH_SUFFIXES)} files, one per patch")
+    name, count = Counter(file.stem for file in chosen).most_common(1)[0]
+    if count > 1:
+        raise LograbError(f"{count} files of {folder.name} are the same patch '{name}': keep one of them")
+    return {file.stem: _read_patch(file, [other for other in used if Path(other.stem).stem == file.stem])
+            for file in chosen}  # fmt: skip
 
 
-def _read_patch(file: Path, beside: set[Path]) -> Fields:
+def _read_patch(file: Path, beside: list[Path]) -> Fields:
     if file.suffix == ".npz":
-        patches = _npz_patches(file)
+        patches = _read_npz(file)
         if list(patches) != [""]:
             raise LograbError(f"{file.name} holds several patches: in a folder, one file is one patch")
         return patches[""]
     if file.suffix == ".csv":
         return _read_csv(file)
     fields: Fields = {"vectors": _load_npy(file)}
-    for other in sorted(beside):
+    for other in beside:
         what = Path(other.stem).suffix[1:]
         if what in fields:
             raise LograbError(f"{file.stem} has two files of {what}: remove one of them")
@@ -159,16 +150,13 @@ def _read_csv(file: Path) -> Fields:
     members: list[str] = []
     vectors: list[list[float]] = []
     fields: Fields = {}
-    for number, cells in _rows(file):
-        first, rest = cells[0].strip(), [cell.strip() for cell in cells[1:]]
-        while rest and not rest[-1]:
-            rest.pop()
+    for number, first, rest in _rows(file):
+        values = _numbers(rest)
         if not members and not fields and _is_header(first, rest):
             continue
-        if not _are_numbers(rest):
-            bad = next(cell for cell in rest or [""] if not _are_numbers([cell]))
+        if not values:
+            bad = next(cell for cell in rest or [""] if not _numbers([cell]))
             raise LograbError(f"{file.name}, row {number}: expected a name and numbers, got '{bad[:40]}'")
-        values = [float(cell) for cell in rest]
         if first.lower() in VALUE_ROWS:
             fields["values"] = np.array(values)
         elif first.lower() in NEXT_ROWS:
@@ -189,36 +177,37 @@ def _is_header(first: str, rest: list[str]) -> bool:
     if first.lower() in (*VALUE_ROWS, *NEXT_ROWS):
         return False
     counted = len(rest) > 2 and rest in ([str(i + start) for i in range(len(rest))] for start in (0, 1))
-    return first.lower() in HEADS or counted or not _are_numbers(rest)
+    return first.lower() in HEADS or counted or not _numbers(rest)
 
 
-def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
-    """Number the rows of a table, separated by tabs, semicolons or commas; comments and empty lines left out."""
+def _rows(file: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Split rows at tabs, semicolons or commas: number, first cell, the others; no comments, no empty ones."""
     lines = _text(file).splitlines()
     content = next((line for line in lines if line.strip() and line[0] != "#"), "")
     separator = next((mark for mark in "\t;" if mark in content), ",")
     for number, line in enumerate(lines, start=1):
         if line.strip() and not line.startswith("#"):
-            yield number, next(csv.reader([line], delimiter=separator))
+            first, *rest = (cell.strip() for cell in next(csv.reader([line], delimiter=separator)))
+            while rest and not rest[-1]:
+                rest.pop()
+            yield number, first, rest
 
 
-def _are_numbers(cells: list[str]) -> bool:
+def _numbers(cells: list[str]) -> list[float]:
+    """Read cells as numbers; none if some cell is no number."""
     try:
-        return bool([float(cell) for cell in cells])
+        return [float(cell) for cell in cells]
     except ValueError:
-        return False
+        return []
 
 
 def _read_lines(file: Path, number: bool) -> list[Any]:
     """Read one name, or number, per line."""
-    found: list[Any] = []
-    for at, line in enumerate(_text(file).splitlines(), start=1):
-        if not (line := line.strip()):
-            continue
-        if number and not _are_numbers([line]):
-            raise LograbError(f"{file.name}, row {at}: expected a number, got '{line[:40]}'")
-        found.append(float(line) if number else line)
-    return found
+    lines = [(at, line.strip()) for at, line in enumerate(_text(file).splitlines(), start=1) if line.strip()]
+    bad = next(((at, line) for at, line in lines if number and not _numbers([line])), None)
+    if bad:
+        raise LograbError(f"{file.name}, row {bad[0]}: expected a number, got '{bad[1][:40]}'")
+    return [float(line) if number else line for _, line in lines]
 
 
 def _text(file: Path) -> str:
@@ -228,20 +217,6 @@ def _text(file: Path) -> str:
         raise LograbError(f"cannot read '{file}': {error.strerror}") from None
     except UnicodeDecodeError:
         raise LograbError(f"{file.name} is not UTF-8 text") from None
-
-
-def _load_npz(path: Path) -> dict[str, Array]:
-    try:
-        with zipfile.ZipFile(path) as box:
-            size, limit = sum(m.file_size for m in box.infolist()), FREE_BYTES + MAX_RATIO * path.stat().st_size
-        if size > limit:
-            raise LograbError(f"{path.name} may unpack to {limit} bytes, got {size}: save it with numpy.savez")
-        with np.load(path, allow_pickle=False) as stored:
-            return {key: np.asarray(stored[key]) for key in stored.files}
-    except LograbError:
-        raise
-    except Exception as error:  # zipfile, zlib and numpy raise many kinds for damaged files
-        raise _unreadable(path, error) from None
 
 
 def _load_npy(path: Path) -> Array:

@@ -39,16 +39,8 @@ def zero_space(matrix: Matrix) -> Matrix:
     """Write down the eigenspace of the Laplacian's eigenvalue 0, the matrix S's eigenvalue 1.
 
     A component's direction is the square root of its degrees. A row of S has as many entries as its
-    node has neighbours; an isolated node has its diagonal entry.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (q, q)
-        S = I - L of a simple graph.
-
-    Returns
-    -------
-    csr_array, shape (q, n_components), orthonormal columns, one entry per row
+    node has neighbours; an isolated node has its diagonal entry. The columns, one per component, are orthonormal
+    and have one entry per row.
     """
     count, part = sp.csgraph.connected_components(matrix, directed=False)
     degrees = np.diff(matrix.indptr)
@@ -60,19 +52,8 @@ def largest(matrix: Matrix, count: int) -> tuple[Floats, Floats]:
     """Find the `count` largest eigenpairs of S = I - L of a graph, multiplicities included.
 
     Where Lanczos iteration stalls, because the wanted eigenvalues crowd together (a long path or
-    ring), it is run on the inverse of a shifted matrix, which pulls them apart.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (q, q)
-        Symmetric, spectrum in [-1, 1], largest eigenvalue 1 in every component.
-    count : int
-        Below q / 2, and not below the number of components (see `zero_space` for those alone).
-
-    Returns
-    -------
-    values : float64 array, shape (count,), descending
-    vectors : float64 array, shape (q, count), orthonormal
+    ring), it is run on the inverse of a shifted matrix, which pulls them apart. The count must be below q / 2, and
+    not below the number of components (see `zero_space` for those alone). Values descend.
     """
     n_parts, part = sp.csgraph.connected_components(matrix, directed=False)
     if n_parts == 1:

@@ -9,19 +9,7 @@ from lograb.types import Ints, Matrix, Patches
 
 
 def grow(reach: Matrix, adjacency: Matrix, radius: int) -> Matrix:
-    """Extend every row's node set by all nodes within `radius` hops.
-
-    Parameters
-    ----------
-    reach : csr_array of bool, shape (m, n)
-        Row i marks the nodes the i-th ball starts from.
-    adjacency : csr_array of bool, shape (n, n)
-    radius : int
-
-    Returns
-    -------
-    csr_array of bool, shape (m, n), indices sorted.
-    """
+    """Extend every row's node set, marked in a boolean csr_array (m, n), by all nodes within `radius` hops."""
     step = adjacency + sp.eye_array(adjacency.shape[0], dtype=bool, format="csr")
     for _ in range(radius):
         grown = reach @ step

@@ -29,10 +29,14 @@ class Strategy:
     decompose: Decompose
 
 
+def n_observed(n: int, share: float) -> int:
+    """Count the observed of n nodes (or patches)."""
+    return min(n, max(1, round(share * n)))
+
+
 def select(n: int, share: float, rng: np.random.Generator) -> Ints:
     """Draw round(share * n) of the numbers 0 .. n - 1 (at least one), increasing."""
-    count = min(n, max(1, round(share * n)))
-    return np.sort(rng.choice(n, size=count, replace=False)).astype(np.int64)
+    return np.sort(rng.choice(n, size=n_observed(n, share), replace=False)).astype(np.int64)
 
 
 def _d_hop(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, _: Patches | None) -> Patches:
@@ -49,7 +53,8 @@ def _random(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, _: Patch
 
 
 def _cluster(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, _: Patches | None) -> Patches:
-    return clusters(graph.adjacency, select(graph.n_nodes, spec.p, rng), spec.d, spec.clusters, rng)
+    observed = select(graph.n_nodes, spec.p, rng)
+    return clusters(graph.adjacency, observed, spec.d, spec.clusters, spec.cluster_size, rng)
 
 
 def _custom(graph: Graph, spec: InstanceSpec, rng: np.random.Generator, brought: Patches | None) -> Patches:
@@ -80,13 +85,7 @@ def decompose(
 ) -> Patches:
     """Cut a graph into the patches that a spec asks for (Algorithm 1, lines 2 and 3).
 
-    Parameters
-    ----------
-    graph : Graph
-    spec : InstanceSpec
-    rng : numpy.random.Generator
-    brought : Patches, optional
-        The user's own, for the strategy ``custom`` only; see `lograb.patches.custom`.
+    `brought` are the user's own, for the strategy ``custom`` only; see `lograb.patches.custom`.
     """
     choose(spec.strategy, brought is not None)
     return STRATEGIES[spec.strategy].decompose(graph, spec, rng, brought)

@@ -11,7 +11,7 @@ from lograb.patches.balls import grow, rows_as_patches
 from lograb.ragged import owners
 from lograb.types import Ints, Matrix, Patches
 
-NODES_PER_CLUSTER = 50
+CLUSTER_SIZE = 50
 
 
 def metis(adjacency: Matrix, n_clusters: int, seed: int) -> Ints:
@@ -24,9 +24,12 @@ def metis(adjacency: Matrix, n_clusters: int, seed: int) -> Ints:
 
 
 def clusters(
-    adjacency: Matrix, observed: Ints, radius: int, n_clusters: int | None, rng: np.random.Generator
+    adjacency: Matrix, observed: Ints, radius: int, n_clusters: int | None, size: int | None,
+    rng: np.random.Generator,
 ) -> Patches:
     """Cluster the observed subgraph with METIS and add to each cluster a halo of `radius` hops.
+
+    Without `n_clusters` there are as many as make about `size` observed nodes each, 50 by default.
 
     Both steps stay inside the subgraph of the observed nodes: an unobserved node belongs to no
     silo. A cluster need not be connected. METIS may leave clusters empty; those are dropped. METIS numbers
@@ -35,7 +38,7 @@ def clusters(
     n = adjacency.shape[0]
     inner = adjacency[observed][:, observed]
     if n_clusters is None:
-        n_clusters = max(1, round(len(observed) / NODES_PER_CLUSTER))
+        n_clusters = max(1, round(len(observed) / (size or CLUSTER_SIZE)))
     if n_clusters > len(observed):
         raise LograbError(f"clusters must not exceed the {len(observed)} observed nodes, got {n_clusters}")
     part = metis(inner, n_clusters, seed=int(rng.integers(2**31 - 1)))

@@ -74,10 +74,8 @@ def _custom(content: Any, graph: Graph) -> tuple[Patches, list[str]]:
         content, notices = interpret(content, lambda name: find(name) is not None)
     if not isinstance(content, Mapping):
         return _look_up(content, None, graph, find), notices
-    groups = _by_group(content)
-    names = tuple(sort_names(groups))
-    patches = _look_up([groups[name] for name in names], names, graph, find)
-    return patches, notices + _uncovered(patches)
+    patches, uncovered = _from_groups(_by_group(content), graph, find)
+    return patches, notices + uncovered
 
 
 def _by_attribute(name: str, graph: Graph) -> tuple[Patches, list[str]]:
@@ -92,23 +90,21 @@ def _by_attribute(name: str, graph: Graph) -> tuple[Patches, list[str]]:
                           "patches (--patches FILE)")
     if name not in attributes:
         raise unknown_name("node attribute", name, attributes)
-    groups: dict[str, list[int]] = {}
-    for node, group in enumerate(attributes[name]):
-        if group is not None:
-            groups.setdefault(group, []).append(node)
-    names = tuple(sort_names(groups))
-    if not names:
+    groups = _by_group(dict(enumerate(attributes[name])))
+    if not groups:
         raise LograbError(f"no node of graph '{graph.name}' has a '{name}'")
-    patches = Patches.from_lists(graph.n_nodes, [groups[name] for name in names], names=names)
-    return patches, _uncovered(patches)
+    return _from_groups(groups, graph, int)
 
 
-def _uncovered(patches: Patches) -> list[str]:
-    """Count the nodes that are in no patch."""
-    left = patches.n_nodes - len(np.unique(patches.nodes))
-    if not left:
-        return []
-    return [f"{left} of {patches.n_nodes} nodes {'is' if left == 1 else 'are'} in no patch: never observed"]
+def _from_groups(
+    groups: dict[str, list[object]], graph: Graph, find: Callable[[str], int | None]
+) -> tuple[Patches, list[str]]:
+    """Make a patch of each group, in the order of their names, and count the nodes that are in none."""
+    names = tuple(sort_names(groups))
+    patches = _look_up([groups[name] for name in names], names, graph, find)
+    left = graph.n_nodes - len(np.unique(patches.nodes))
+    is_ = "is" if left == 1 else "are"
+    return patches, [f"{left} of {graph.n_nodes} nodes {is_} in no patch: never observed"] if left else []
 
 
 def _by_group(content: Mapping[Any, Any]) -> dict[str, list[object]]:

@@ -16,21 +16,11 @@ CHUNK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class PatchEdges:
-    """The induced subgraph of every patch.
+    """The induced subgraph of every patch."""
 
-    Attributes
-    ----------
-    ptr : int64 array, shape (n_patches + 1,)
-        Where the edges of each patch start.
-    entries : int64 array, shape (n_patch_edges, 2)
-        Endpoints as positions in ``Patches.nodes``, smaller first, sorted.
-    co_observed : bool array, shape (n_edges,)
-        Whether some patch contains the edge ``Graph.edges[i]``.
-    """
-
-    ptr: Ints
-    entries: Ints
-    co_observed: Bools
+    ptr: Ints  # (n_patches + 1,), where the edges of each patch start
+    entries: Ints  # (n_patch_edges, 2), endpoints as positions in ``Patches.nodes``, smaller first, sorted
+    co_observed: Bools  # (n_edges,), whether some patch contains the edge ``Graph.edges[i]``
 
 
 def induced_edges(patches: Patches, graph: Graph) -> PatchEdges:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from lograb.errors import LograbError
+from lograb.names import plain_word
 
 GROUP_WORDS = frozenset((
     "group", "groups", "groupid", "groupname", "patch", "patchid", "silo", "siloid", "department", "dept", "team",
@@ -89,7 +90,9 @@ def _read_json(path: Path, text: str) -> Any:
 
     try:
         content = json.loads(text, object_pairs_hook=once)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except LograbError:
+        raise
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError
         raise LograbError(f"'{path}' is not valid JSON: {error}") from None
     if not isinstance(content, list | dict):
         raise LograbError(f"'{path}' must hold a list of node lists, one per patch, or an object "
@@ -112,7 +115,7 @@ def interpret(
     if has_header and len(head) != 2:
         raise LograbError(f"{rows.file}: a table of groups has two columns, node and group, got {len(head)}: "
                           f"{', '.join(head)[:80]}. Keep these two")
-    settled = has_header and _plain(head[1]) in GROUP_WORDS
+    settled = has_header and plain_word(head[1]) in GROUP_WORDS
     body = rows.fields[has_header:]
     if not settled and not _looks_like_table(rows.file, body, is_node):
         return [[name for name in fields if name] for fields in rows.fields], []
@@ -140,7 +143,7 @@ def _is_header(head: list[str], is_node: Callable[[str], bool]) -> bool:
     """Tell whether the words of the first line name columns, and no nodes."""
     if len(head) < 2 or any(map(is_node, head)):
         return False
-    words = [_plain(word) for word in head]
+    words = [plain_word(word) for word in head]
     return any(word in GROUP_WORDS for word in words[1:]) or (len(words) == 2 and words[0] in NODE_WORDS)
 
 
@@ -153,7 +156,3 @@ def _read_table(rows: Rows, has_header: bool) -> dict[str, list[str]]:
         if fields[1]:  # a node without a group is counted later, as one that no patch has
             groups.setdefault(fields[1], []).append(fields[0])
     return groups
-
-
-def _plain(word: str) -> str:
-    return re.sub(r"[\W_]", "", word.lower())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from html import escape
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from lograb.errors import LograbError
 from lograb.metrics.intervals import mean_interval
 from lograb.report.page import write_page
+from lograb.report.table import latex, markdown
 from lograb.score import Score
 from lograb.writing import replacing
 
@@ -35,14 +37,8 @@ class Method:
         return self.mean("f1", "global") if self.scores else 0.0
 
     def mean(self, *path: str) -> float:
-        """Average one number over the seeds."""
-        return float(np.mean([_dig(score.values, path) for score in self.scores]))
-
-
-def _dig(values: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        values = values[key]
-    return values
+        """Average one number over the seeds: ``mean("f1", "recovered")``, ``mean("auroc")``."""
+        return float(np.mean([reduce(getitem, path, score.values) for score in self.scores]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,12 +47,8 @@ class Comparison:
 
     Attributes
     ----------
-    summary : dict
-        What was attacked (of the first seed), as `Instance.summary` describes it.
-    methods : tuple of Method
-    seeds : int
-    fresh : bool
-        Whether each seed has an instance of its own; otherwise seeds only vary what the attacks draw.
+    summary : what was attacked (of the first seed), as `Instance.summary` describes it
+    fresh : whether each seed has an instance of its own; otherwise seeds only vary what the attacks draw
     """
 
     summary: dict[str, Any]
@@ -133,17 +125,11 @@ class Comparison:
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Give the table as Markdown, and write it where a path is given."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.cells()]
-        rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
-        return _keep("".join(rows), path)
+        return _keep(markdown(self.columns, self.cells()), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
         """Give the table as LaTeX (booktabs), and write it where a path is given."""
-        rows = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self.cells()]
-        text = "\n".join([rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\toprule",
-                          " & ".join(_latex(c) for c in self.columns) + r" \\", r"\midrule", *rows,
-                          r"\bottomrule", r"\end{tabular}", ""])  # fmt: skip
-        return _keep(text, path)
+        return _keep(latex(self.columns, self.cells()), path)
 
     def to_html(self, path: str | Path, *, command: str = "") -> None:
         """Write a page without outside parts, so that it opens anywhere; `command` is what makes it again."""
@@ -169,11 +155,3 @@ def _cell(row: dict[str, Any], column: str) -> str:
         low, high = row["behind_interval"]
         return f"{row[key]:.3f} ({low:.3f} .. {high:.3f})"
     return "" if row[key] is None else f"{row[key]:.3f}"
-
-
-LATEX = str.maketrans({"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$",
-                       "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"})  # fmt: skip
-
-
-def _latex(text: str) -> str:
-    return text.translate(LATEX)

@@ -10,8 +10,9 @@ from jinja2 import Environment, PackageLoader
 
 from lograb.errors import LograbError
 from lograb.score import percent
-from lograb.writing import replacing
+from lograb.writing import check_target, replacing
 
+Row = dict[str, Any]
 PAGES = {".html": "<!doctype html>", ".htm": "<!doctype html>"}
 TABLES = PAGES | {".md": "| method |", ".tex": r"\begin{tabular}"}
 """How the files begin that a comparison is written to."""
@@ -30,39 +31,18 @@ def check_table_name(path: Path) -> None:
 def _check_name(path: Path, kinds: dict[str, str], rule: str) -> None:
     if path.suffix.lower() not in kinds:
         raise LograbError(f"{rule}, got '{path}'")
-    if path.is_dir():
-        raise LograbError(f"'{path}' is a folder: name a file in it")
-    if not path.parent.is_dir():
-        raise LograbError(f"cannot write '{path}': there is no folder '{path.parent}'")
     begin = kinds[path.suffix.lower()].encode()
-    if path.is_file() and path.read_bytes()[: len(begin)].lower() not in (b"", begin):
-        raise LograbError(f"'{path}' exists and is not an earlier report: choose another name or remove it")
+    check_target(path, "report", lambda content: content.read(len(begin)).lower() == begin)
 
 
 def write_page(
-    path: Path,
-    summary: dict[str, Any],
-    rows: list[dict[str, Any]],
-    classified: Sequence[dict[str, Any]] = (),
-    linked: Sequence[dict[str, Any]] = (),
-    *,
-    seeds: int = 1,
-    command: str = "",
-) -> None:
+    path: Path, summary: Row, rows: Sequence[Row], classified: Sequence[Row] = (), linked: Sequence[Row] = (), *,
+    seeds: int = 1, command: str = "",
+) -> None:  # fmt: skip
     """Write the page: one file without outside parts, so it opens anywhere.
 
-    Parameters
-    ----------
-    path : Path
-    summary : dict
-        As from `Instance.summary`.
-    rows : list of dict
-        As from `Comparison.rows`.
-    classified, linked : sequences of dict
-        As from `lograb.tasks.node_classification.classify` and `lograb.tasks.link_prediction.predict_links`.
-    seeds : int
-    command : str
-        What makes the page again.
+    Takes what `Instance.summary` and `Comparison.rows` give, and the scores of Tasks 2 and 3 as dicts; `command`
+    is what makes the page again.
     """
     check_page_name(path)
     ran = [row for row in rows if not row.get("problem")]

@@ -18,14 +18,13 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.limits import REMEDY, max_bytes
-from lograb.tasks.answer_arrays import build_answer, read_arrays
+from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.types import Reconstruction
 
 EXTRA: tuple[str, ...] = ("score", "claimed")
@@ -39,7 +38,9 @@ def read_answers(path: Path, instance: Instance, threshold: float | None = None)
     With a threshold the claimed edges are the pairs whose score reaches it, whatever the file says.
     """
     if path.suffix.lower() == ".npz":
-        answers = _read_npz(path, instance)
+        arrays = read_answer_arrays(path)
+        answers = [build_answer(f"the answer '{path}'", arrays, number, graph.n_nodes, graph.node_names)
+                   for number, graph in enumerate(instance)]  # fmt: skip
     else:
         answers = _read_table(_read_text(path), instance)
     return answers if threshold is None else [_cut(answer, threshold) for answer in answers]
@@ -47,18 +48,10 @@ def read_answers(path: Path, instance: Instance, threshold: float | None = None)
 
 def _cut(answer: Reconstruction, threshold: float) -> Reconstruction:
     """Claim the judged pairs whose score reaches the threshold."""
-    pairs, scores = answer.edges, answer.scores
-    if answer.judged is not None and answer.judged_scores is not None:
-        pairs, scores = answer.judged, answer.judged_scores
+    pairs, scores = answer.ranked
     kept = scores >= threshold
     nodes = np.union1d(answer.nodes, pairs[kept])
     return replace(answer, edges=pairs[kept], scores=scores[kept], nodes=nodes, judged=pairs, judged_scores=scores)
-
-
-def _read_npz(path: Path, instance: Instance) -> list[Reconstruction]:
-    arrays = read_arrays(path)
-    return [build_answer(f"the answer '{path}'", arrays, number, graph.n_nodes, graph.node_names)
-            for number, graph in enumerate(instance)]  # fmt: skip
 
 
 def _read_text(path: Path) -> str:
@@ -74,13 +67,6 @@ def _read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise LograbError(f"'{path}' is neither an .npz file nor UTF-8 text") from None
-
-
-class _Row(NamedTuple):
-    graph: int
-    pair: tuple[int, int]
-    score: float
-    claimed: bool
 
 
 def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
@@ -101,10 +87,10 @@ def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
                     first, extra = False, _extra_columns(row, width)
                 continue
             first = False
-            graph, pair, score, claimed = _parse(row, width, extra, index)
+            graph, pair, told = _parse(row, width, extra, index)
             if pair[0] != pair[1]:
-                before = found[graph].get(pair, (-np.inf, False))
-                found[graph][pair] = (max(score, before[0]), claimed or before[1])
+                before = found[graph].get(pair, told)
+                found[graph][pair] = max(told[0], before[0]), told[1] or before[1]
     except (csv.Error, _RowError) as error:
         raise LograbError(f"line {reader.line_num}: {error}") from None
     return [_from_pairs(graph, pairs) for graph, pairs in zip(instance, found)]
@@ -176,7 +162,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _parse(row: list[str], width: int, extra: tuple[str, ...], index: list[dict[str, int]]) -> _Row:
+def _parse(
+    row: list[str], width: int, extra: tuple[str, ...], index: list[dict[str, int]]
+) -> tuple[int, tuple[int, int], tuple[float, bool]]:
+    """Read a row: the graph, the pair, and its score with whether it is claimed."""
     if not width <= len(row) <= width + len(extra):
         raise _RowError(f"expected {width} columns{''.join(f', {name}' for name in extra)}; got {len(row)}")
     graph = 0
@@ -198,12 +187,12 @@ def _parse(row: list[str], width: int, extra: tuple[str, ...], index: list[dict[
     claimed = told.get("claimed", "1").strip().lower()
     if claimed not in ("0", "1", "true", "false"):
         raise _RowError(f"a pair is claimed (1) or not (0), got '{claimed:.80}'")
-    return _Row(graph, (min(nodes), max(nodes)), float(text), claimed in ("1", "true"))
+    return graph, (min(nodes), max(nodes)), (float(text), claimed in ("1", "true"))
 
 
 def _from_pairs(graph: Instance, found: dict[tuple[int, int], tuple[float, bool]]) -> Reconstruction:
     pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
-    scores = np.array([found[pair][0] for pair in sorted(found)], dtype=np.float64)
-    claimed = np.array([found[pair][1] for pair in sorted(found)], dtype=bool)
+    told = np.array([found[pair] for pair in sorted(found)], dtype=np.float64).reshape(-1, 2)
+    scores, claimed = told[:, 0], told[:, 1] == 1
     return Reconstruction(graph.n_nodes, pairs[claimed], scores[claimed], np.unique(pairs), pairs, scores,
                           node_names=graph.node_names)  # fmt: skip

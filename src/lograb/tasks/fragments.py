@@ -1,13 +1,12 @@
-"""Fragments: what is connected by what was shared, and the questions between them (§4.4.3).
+"""Fragments: what is connected by what was shared, and the questions between them (§4.4.3). Two readings.
 
-*d-hop, random, custom*: nodes that share a patch belong together, so a fragment is a connected component of
-the union of the patches. *cluster*: the clusters themselves, without their halos; with them everything hangs
-together.
+*Components*: nodes that share a patch belong together, so a fragment is a connected component of the union of the
+patches (d-hop, random, custom). Clusters hang together by their halos; with ``halo="drop"``, the default, they are
+cut and observed anew without, with the same parameters and seed. No path runs between fragments then.
 
-A halo shows the very edges that Task 3 asks about. By default (``halo="drop"``) the clusters are therefore
-cut and observed anew without it, with the same parameters and seed. With ``halo="keep"`` the instance stays
-as it is; edges between fragments are taken out of the patches, but who sits in whose halo still gives them
-away, and so do the spectra.
+*Haloed clusters* (§4.1, Appendix A.4), ``halo="keep"``: the fragments are the clusters without their halos, but
+what was shared stays as it is. Edges between fragments are taken out of the patches; who sits in whose halo, which
+is what the co-occurrence graph shows, still gives them away, and so do the spectra.
 """
 
 from __future__ import annotations
@@ -44,14 +43,11 @@ class Questions:
         All true edges (u, w), u < w, between fragments of one graph.
     truth : int64 array
         All true edges as u * n_nodes + w, increasing, to keep negatives apart from them.
-    graph : int64 array, shape (n_nodes,)
-        The graph of the instance that each node belongs to.
     """
 
     known: FragmentedGraph
     positives: Ints
     truth: Ints
-    graph: Ints
 
     @property
     def n_fragments(self) -> int:
@@ -64,7 +60,7 @@ class Questions:
         if len(self.positives):
             return None
         sizes = np.bincount(self.known.fragment[self.known.fragment >= 0], minlength=1)
-        if self.n_fragments <= len(np.unique(self.graph)):
+        if self.n_fragments <= len(np.unique(self.known.graph)):
             return "the patches hang together: every graph is one fragment"
         return (f"no true edge runs between the {self.n_fragments:,} fragments "
                 f"(the largest has {int(sizes.max()):,} nodes)")  # fmt: skip
@@ -75,12 +71,12 @@ class Questions:
         ``uniform`` draws from all such pairs. ``possible`` leaves out nodes that no edge between fragments
         can touch, which every edge between fragments avoids too: centres of balls.
         """
-        fragment, n = self.known.fragment, self.known.n_nodes
+        fragment, graph, n = self.known.fragment, self.known.graph, self.known.n_nodes
         asked = fragment >= 0 if kind == "uniform" else (fragment >= 0) & ~self.known.settled
         found = [np.empty((0, 2), np.int64)]
-        graphs, counts = np.unique(self.graph[self.positives[:, 0]], return_counts=True)
+        graphs, counts = np.unique(graph[self.positives[:, 0]], return_counts=True)
         for number, count in zip(graphs, counts):
-            first, last = np.searchsorted(self.graph, [number, number + 1])  # graphs come one after the other
+            first, last = np.searchsorted(graph, [number, number + 1])  # graphs come one after the other
             nodes = first + np.flatnonzero(asked[first:last])
             taken = self.truth[slice(*np.searchsorted(self.truth, [first * n, last * n]))]
             found.append(pairs_between(nodes, fragment, taken, n, int(count), rng))
@@ -100,9 +96,10 @@ def ask(instance: Instance, halo: Halo = "drop") -> Questions:
     edges = np.concatenate([graph.truth.edges + start for graph, start in zip(instance, shift)])
     ends = label[edges]
     between = (ends >= 0).all(axis=1) & (ends[:, 0] != ends[:, 1])
-    known = FragmentedGraph(hide(patches, label), label, _settled(instance.spec, patches))
+    graph = np.repeat(np.arange(len(sizes)), sizes)
+    known = FragmentedGraph(hide(patches, label), label, _settled(instance.spec, patches), graph)
     truth = edges[:, 0] * patches.n_nodes + edges[:, 1]
-    return Questions(known, edges[between], truth, np.repeat(np.arange(len(sizes)), sizes))
+    return Questions(known, edges[between], truth)
 
 
 def components(patches: PatchSet) -> Ints:
@@ -138,7 +135,8 @@ def _cores(instance: Instance, patches: PatchSet) -> Ints:
 
 def without_halos(instance: Instance) -> Instance:
     """Cut the clusters of an instance anew without their halos, and observe them with the same parameters."""
-    spec = instance.spec.model_copy(update={"strategy": "custom", "p": 1.0, "clusters": None, "d": 0})
+    spec = instance.spec.model_copy(update={"strategy": "custom", "p": 1.0, "clusters": None, "cluster_size": None,
+                                             "d": 0})
     tables = []
     for number, graph in enumerate(instance):
         if graph.core is None:

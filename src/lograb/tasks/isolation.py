@@ -16,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -28,14 +30,15 @@ from typing import Any
 import numpy as np
 
 from lograb.answer_file import PARTS
-from lograb.attacks.catalog import as_attack
+from lograb.attacks.catalog import ATTACKS, as_attack
 from lograb.errors import LograbError, unknown_name
-from lograb.tasks.answer_arrays import build_answer, read_arrays
+from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.tasks.parcel import pack, unpack
 from lograb.types import Observations, Reconstruction
 
 JOB, SEEN, ANSWER, TOLD, FAILED = "job.json", "observations.npz", "answer.npz", "told.json", "failed.txt"
 MAX_TOLD = 1 << 20
+GROUP = "lograb.attacks"
 # Paths first: a process of its own starts without the paths of this one.
 PROGRAM = ("import json, sys; folder = sys.argv[1]; sys.path[:] = json.load(open(folder + '/job.json'))['path']; "
            "from lograb.tasks.isolation import serve; serve(folder)")  # fmt: skip
@@ -85,12 +88,34 @@ class FileAttack:
 
     def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
         """Run it on observations; its seed follows from `rng`, but nothing follows from its seed."""
-        seed = int.from_bytes(sha256(rng.bytes(32)).digest())
-        return run_isolated(self, seen, seed)
+        return run_isolated(self, [seen], [rng])[0]
 
 
-def run_isolated(attack: FileAttack, seen: Observations, seed: int) -> Reconstruction:
-    """Run an attack in a fresh process and read its answer; what it prints goes to stderr.
+def choose_attack(what: Any, settings: dict[str, Any] | None = None) -> Any:
+    """Take an attack by name, as an object or function, or as ``file.py:function`` or ``package.module:function``.
+
+    What the latter two name, and an attack that another package offers as an entry point of the group
+    ``lograb.attacks``, runs in a process of its own.
+    """
+    if not isinstance(what, str):
+        return as_attack(what)
+    if what in ATTACKS:
+        return ATTACKS[what](**settings or {})
+    source, _, function = what.rpartition(":")
+    if what.endswith(".py") or (source.endswith(".py") and not function):
+        raise LograbError(f"which function of '{what}'? Write {what.rstrip(':')}:FUNCTION")
+    if not source:
+        offered = {entry.name: entry for entry in entry_points(group=GROUP)}
+        if what not in offered:
+            raise unknown_name("attack", what, [*ATTACKS, *offered])
+        source, function = offered[what].module, offered[what].attr
+    return FileAttack(source, function, settings or {})
+
+
+def run_isolated(
+    attack: FileAttack, seen: Sequence[Observations], streams: Sequence[np.random.Generator]
+) -> list[Reconstruction]:
+    """Run an attack on each graph, all in one fresh process, and read its answers; what it prints goes to stderr.
 
     Raises
     ------
@@ -101,9 +126,10 @@ def run_isolated(attack: FileAttack, seen: Observations, seed: int) -> Reconstru
     with tempfile.TemporaryDirectory(prefix="lograb-attack-", ignore_cleanup_errors=True) as folder:
         job = {"path": sys.path, "file": None if attack.file is None else str(attack.file), "name": name,
                "module": str(attack.source), "function": attack.function, "settings": attack.settings,
-               "seed": seed}  # fmt: skip
+               "seeds": [int.from_bytes(sha256(rng.bytes(32)).digest()) for rng in streams]}  # fmt: skip
         (Path(folder) / JOB).write_text(json.dumps(job))
-        np.savez(Path(folder) / SEEN, allow_pickle=False, **pack(seen))
+        np.savez(Path(folder) / SEEN, allow_pickle=False, **{
+            f"{number}/{part}": array for number, graph in enumerate(seen) for part, array in pack(graph).items()})
         code = _run(folder, attack.timeout)
         if code is None:
             raise LograbError(f"the attack '{name}' was ended after {attack.timeout:g} seconds")
@@ -112,10 +138,13 @@ def run_isolated(attack: FileAttack, seen: Observations, seed: int) -> Reconstru
         if not _is_file(Path(folder) / ANSWER):
             how = f"with signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
             raise LograbError(f"the attack '{name}' ended {how} and without an answer")
-        arrays = read_arrays(Path(folder) / ANSWER)
-        answer = build_answer(f"the answer of '{name}'", arrays, 0, seen.n_nodes, seen.node_names)
-        answer.diagnostics.update(_diagnostics(Path(folder) / TOLD))
-        return answer
+        arrays, told = read_answer_arrays(Path(folder) / ANSWER), _diagnostics(Path(folder) / TOLD)
+        answers = [build_answer(f"the answer of '{name}'", arrays, number, graph.n_nodes, graph.node_names)
+                   for number, graph in enumerate(seen)]  # fmt: skip
+        for number, answer in enumerate(answers):
+            if isinstance(mine := told.get(str(number)), dict):
+                answer.diagnostics.update(mine)
+        return answers
 
 
 def _run(folder: str, timeout: float | None) -> int | None:
@@ -171,38 +200,52 @@ def serve(folder: str) -> None:
     """Do what a job asks for, in the process of its own."""
     place = Path(folder)
     job = json.loads((place / JOB).read_text())
-    with np.load(place / SEEN, allow_pickle=False) as file:
-        seen = unpack({name: file[name] for name in file.files})
+    parts: dict[str, Any] = {}
+    told = {}
     try:
-        found = _answer(job, seen)
+        attack = _find(job)
+        with np.load(place / SEEN, allow_pickle=False) as file:
+            for number, seed in enumerate(job["seeds"]):
+                mine = {name: file[name] for name in file.files if name.startswith(f"{number}/")}
+                seen = unpack({name.partition("/")[2]: array for name, array in mine.items()})
+                if "features" in getattr(attack, "uses", ()) and seen.features is None:
+                    raise LograbError(f"the attack '{job['name']}' needs features: add --features (features=True)")
+                found = attack(seen, np.random.default_rng(seed))
+                _check(job["name"], found, seen)
+                parts |= {f"{number}/{part}": np.asarray(value) for part in PARTS
+                          if (value := getattr(found, part)) is not None}  # fmt: skip
+                with suppress(TypeError, ValueError, RecursionError):
+                    told[number] = json.loads(json.dumps(found.diagnostics))
     except LograbError as error:
         (place / FAILED).write_text(str(error))
         return
     except (Exception, SystemExit) as error:
         (place / FAILED).write_text(f"the attack '{job['name']}' failed: {_last_line(error, job['file'])}")
         return
-    parts = {f"0/{part}": np.asarray(value) for part in PARTS if (value := getattr(found, part)) is not None}
-    with suppress(TypeError, ValueError, RecursionError):
-        (place / TOLD).write_text(json.dumps(found.diagnostics))
+    (place / TOLD).write_text(json.dumps(told))
     np.savez(place / "unfinished.npz", allow_pickle=False, **parts)
     os.replace(place / "unfinished.npz", place / ANSWER)
 
 
-def _answer(job: dict[str, Any], seen: Observations) -> Reconstruction:
+def _find(job: dict[str, Any]) -> Any:
     module = import_module(job["module"]) if job["file"] is None else _run_file(Path(job["file"]))
     found = getattr(module, job["function"], None)
     if found is None:
-        here = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        here = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")
+                and getattr(value, "__module__", module.__name__) == module.__name__]  # fmt: skip
         raise unknown_name(f"function of '{job['name'].rpartition(':')[0]}':", job["function"], here or ["none"])
-    attack = found(**job["settings"]) if job["settings"] else as_attack(found)
-    answer = attack(seen, np.random.default_rng(job["seed"]))
+    if job["settings"] and not isinstance(found, type):
+        raise LograbError(f"a function takes no settings, got {', '.join(job['settings'])}: write "
+                          f"'{job['name']}' as a lograb.attacks.Attack with parameters")  # fmt: skip
+    return found(**job["settings"]) if job["settings"] else as_attack(found)
+
+
+def _check(name: str, answer: Any, seen: Observations) -> None:
     if not isinstance(answer, Reconstruction):
-        raise LograbError(f"the attack '{job['name']}' must return a lograb.Reconstruction, "
-                          f"got {type(answer).__name__}")  # fmt: skip
+        raise LograbError(f"the attack '{name}' must return a lograb.Reconstruction, got {type(answer).__name__}")
     if answer.n_nodes != seen.n_nodes:
-        raise LograbError(f"the attack '{job['name']}' answers about {answer.n_nodes} nodes, "
-                          f"the observations have {seen.n_nodes}")  # fmt: skip
-    return answer
+        raise LograbError(f"the attack '{name}' answers about {answer.n_nodes} nodes, the observations have "
+                          f"{seen.n_nodes}")  # fmt: skip
 
 
 def _run_file(path: Path) -> ModuleType:

@@ -1,7 +1,7 @@
 """Task 3: which edges run between fragments? (§4.4.3)
 
 All true edges between fragments, and as many pairs that are none, are put in order by a method that has
-only seen the insides of the fragments. The area under the ROC curve comes with an interval, because there
+seen no edge between them. The area under the ROC curve comes with an interval, because there
 are often few such edges, and beside a floor: the best of the methods that learn nothing.
 """
 
@@ -24,6 +24,9 @@ from lograb.score import Score
 from lograb.tasks.fragments import Halo, Negatives, Questions, ask
 from lograb.tasks.node_classification import check_counts
 from lograb.types import Floats, Ints
+
+BLIND = ("By construction {method} cannot tell here which nodes belong together: in what it reads no path runs "
+         "between fragments. An AUROC other than 0.5 is chance, or shows how many neighbours each node has.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,8 @@ def predict_links(
     Returns
     -------
     Score
-        With ``status`` "ok", or "not applicable" and its ``reason``; then all numbers are None.
+        With ``status`` "ok", or "not applicable" and its ``reason``; then all numbers are None. ``notice`` says
+        where the method cannot relate nodes of different fragments by construction, and is None elsewhere.
     """
     check_counts(repeats, seed)
     check_choices(method, settings, halo, negatives)
@@ -91,8 +95,10 @@ def predict_links(
     if reason is None and not len(questions.negatives(np.random.default_rng(seed), negatives)):
         reason = "every pair between fragments is an edge: there is nothing to tell them from"
     if reason is not None:
-        nothing = summarise([]) | floors({}) | {"seconds": 0.0}
+        nothing = summarise([]) | floors({}) | {"seconds": 0.0, "notice": None}
         return Score("links", told | {"status": "not applicable", "reason": reason} | nothing)
+    blind = find_link_method(method).is_blind(questions.known, settings)
+    told["notice"] = BLIND.format(method=method) if blind else None
     start = time.perf_counter()
     runs = run_method(questions, method, repeats, seed, settings, negatives, progress)
     seconds = time.perf_counter() - start
@@ -100,7 +106,9 @@ def predict_links(
         name: run_method(questions, name, repeats, seed, None, negatives) for name in trivial_methods(questions)
     }
     found = summarise(runs) | floors(trivial) | {"seconds": seconds}
-    return Score("links", told | {"status": "ok", "reason": None} | found)
+    raw = {f"{i}/{what}": getattr(run, what) for i, run in enumerate(runs)
+           for what in ("positives", "negatives", "scores")}  # fmt: skip
+    return Score("links", told | {"status": "ok", "reason": None} | found, raw=raw)
 
 
 def check_choices(method: str, settings: dict[str, Any] | None, halo: str, negatives: str) -> None:

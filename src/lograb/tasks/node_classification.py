@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
 
 from lograb.errors import LograbError, unknown_name
 from lograb.instance import Instance
@@ -34,10 +33,10 @@ from lograb.metrics.classification import choose_labels, f1_scores
 from lograb.metrics.intervals import mean_interval
 from lograb.progress import Progress, ignore
 from lograb.score import Score
-from lograb.spec import first_problem
+from lograb.spec import checked
 from lograb.types import Bools
 
-Floors = dict[str, dict[str, Any]]
+Streams = dict[str, np.random.Generator]
 
 
 def classify(
@@ -54,35 +53,32 @@ def classify(
 
     Parameters
     ----------
-    instance : Instance
-        With labels and patch edges.
-    name : str
-        See `lograb.learning.nodes.catalog.MODELS`.
-    split : str
-        ``patch`` or ``node-disjoint``.
-    seed : int
-        Split, initial weights and all else follow from it, and from the number of the repeat. All
-        models meet the same splits.
-    repeats : int
-        Splits and trainings; with several, numbers are means, with standard deviation and interval.
-    settings : dict, optional
-        Of the training (`TrainingSettings`) or of the model, by name.
-    progress : callable, optional
+    instance : with labels and patch edges
+    name : see `lograb.learning.nodes.catalog.MODELS`
+    split : ``patch`` or ``node-disjoint``
+    seed : split, initial weights and all else follow from it, and from the number of the repeat. All models meet
+        the same splits.
+    repeats : splits and trainings; with several, numbers are means, with standard deviation and interval
+    settings : of the training (`TrainingSettings`) or of the model, by name
     """
     check_counts(repeats, seed)
     model, training, special = check_choices(name, split, settings)
     require_torch("lograb classify")
     patches = patch_set(instance)
     patches.require_labels()
-    runs = []
+    runs: list[dict[str, Any]] = []
+    raw: dict[str, npt.NDArray[Any]] = {}
     for number in range(repeats):
         streams = run_streams(seed, number)
         division = make_split(patches, split, streams["split"])
         run = score_model(patches, division, model, streams, training, special, progress)
+        raw |= {f"{number}/answer": run.pop("answer"), f"{number}/train": division.train,
+                f"{number}/test": division.test}  # fmt: skip
         floors = score_floors(patches, division, streams["floor"], training, progress)
-        runs.append(run | describe_split(patches, division) | _floor(floors))
+        floor = max(floors[name]["f1_micro"] for name in ("majority", "mlp") if name in floors)
+        runs.append(run | describe_split(patches, division) | {"floor": floor, "floors": floors})
     values = {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
-    return Score("classification", values)
+    return Score("classification", values, raw=raw)
 
 
 def check_counts(repeats: int, seed: int) -> None:
@@ -103,14 +99,11 @@ def check_choices(
     fields = TrainingSettings.model_fields
     special = {key: value for key, value in given.items() if key not in fields}
     model.choose(special)
-    try:
-        training = TrainingSettings(**{key: value for key, value in given.items() if key in fields})
-    except ValidationError as error:
-        raise LograbError(first_problem(error)) from None
+    training = checked(TrainingSettings, {key: value for key, value in given.items() if key in fields})
     return model, training, special
 
 
-def run_streams(seed: int, number: int) -> dict[str, np.random.Generator]:
+def run_streams(seed: int, number: int) -> Streams:
     """Give independent streams for the parts of one repeat."""
     children = np.random.SeedSequence(seed, spawn_key=(number,)).spawn(4)
     names = ("split", "encode", "train", "floor")
@@ -118,15 +111,10 @@ def run_streams(seed: int, number: int) -> dict[str, np.random.Generator]:
 
 
 def score_model(
-    patches: PatchSet,
-    split: Split,
-    model: Model,
-    streams: dict[str, np.random.Generator],
-    training: TrainingSettings | None = None,
-    settings: dict[str, Any] | None = None,
-    progress: Progress = ignore,
-) -> dict[str, Any]:
-    """Train one model and score it on the test rows."""
+    patches: PatchSet, split: Split, model: Model, streams: Streams, training: TrainingSettings | None = None,
+    settings: dict[str, Any] | None = None, progress: Progress = ignore,
+) -> dict[str, Any]:  # fmt: skip
+    """Train one model and score it on the test rows; ``answer`` are its labels, one for each row."""
     from lograb.learning.nodes.models.classifier import count_parameters
     from lograb.learning.nodes.training import inference_milliseconds, patches_with, predict, train
 
@@ -136,8 +124,10 @@ def score_model(
     tested = patches_with(encoded, split.test)
     scores = predict(trained.network, encoded, tested)
     seconds = time.perf_counter() - start
+    answer = choose_labels(scores, multi_label=patches.multi_label)
     return {
-        **score_scopes(patches, split, choose_labels(scores, multi_label=patches.multi_label)),
+        **score_scopes(patches, split, answer),
+        "answer": answer,
         "parameters": count_parameters(trained.network),
         "inference_ms": inference_milliseconds(trained.network, encoded, tested),
         "epochs": trained.epochs,
@@ -149,16 +139,12 @@ def score_model(
 
 def score_scopes(patches: PatchSet, split: Split, answer: npt.NDArray[Any]) -> dict[str, Any]:
     """Score answers per row, (n_rows,) or (n_rows, n_classes), over all test rows, centres, unseen nodes."""
+    scores = _score(patches, split.test, answer)
     centres = None
     if patches.centres is not None:
-        centres = np.zeros(patches.n_rows, dtype=bool)
-        centres[patches.centres] = True
-        centres &= split.test
-    return {
-        **_score(patches, split.test, answer),
-        "centres": None if centres is None else _score(patches, centres, answer),
-        "unseen": _score(patches, unseen_rows(patches, split), answer),
-    }
+        tested = split.test & np.isin(np.arange(patches.n_rows), patches.centres)
+        centres = _score(patches, tested, answer)
+    return scores | {"centres": centres, "unseen": _score(patches, unseen_rows(patches, split), answer)}
 
 
 def _score(patches: PatchSet, rows: Bools, answer: npt.NDArray[Any]) -> dict[str, Any]:
@@ -180,12 +166,9 @@ def describe_split(patches: PatchSet, split: Split) -> dict[str, Any]:
 
 
 def score_floors(
-    patches: PatchSet,
-    split: Split,
-    rng: np.random.Generator,
-    training: TrainingSettings | None = None,
+    patches: PatchSet, split: Split, rng: np.random.Generator, training: TrainingSettings | None = None,
     progress: Progress = ignore,
-) -> Floors:
+) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Score what needs no skill: ``majority``, ``memory``, and where there are features ``mlp``."""
     labels = patches.require_labels()
     shown = labels[patches.nodes[split.train]]
@@ -201,13 +184,8 @@ def score_floors(
     if patches.n_features:
         streams = dict.fromkeys(("encode", "train"), rng)
         floors["mlp"] = score_model(patches, split, MODELS["mlp"], streams, training, progress=progress)
+        floors["mlp"].pop("answer")
     return floors
-
-
-def _floor(floors: Floors) -> dict[str, Any]:
-    """Give the floor, the better of majority and features-only, and what it is made of."""
-    trivial = [floors[name]["f1_micro"] for name in ("majority", "mlp") if name in floors]
-    return {"floor": max(trivial), "floors": floors}
 
 
 def combine(runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ can see the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,18 +17,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lograb.attacks import ATTACKS, Attack, as_attack, label_of
+from lograb.attacks import ATTACKS, Attack, label_of
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges
+from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges, list_f1
 from lograb.pairs import edge_keys, shared_pairs
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.score import PatchScores, Score
 from lograb.tasks.answers import read_answers
-from lograb.tasks.isolation import FileAttack
+from lograb.tasks.isolation import FileAttack, choose_attack, run_isolated
 from lograb.tasks.parcel import private_copy
-from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, island_cohesion
+from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, estimate_components, island_cohesion
 from lograb.theory.recoverability import relative_error
 from lograb.types import Bools, Floats, Graph, Ints, Observations, Patches, Reconstruction
 
@@ -40,7 +40,7 @@ def attack(
     subject: Instance | Observations,
     attack: Any,
     *,
-    seed: int = 0,
+    seed: int | np.random.SeedSequence = 0,
     features: bool = False,
     progress: Progress | None = None,
 ) -> Any:
@@ -50,12 +50,11 @@ def attack(
     ----------
     subject : Instance or Observations
     attack : str, attack object, or function (observations, rng) -> Reconstruction
-    seed : int
-        For attacks that draw. The graphs of an instance of several have a random stream each.
-    features : bool
-        Whether the eavesdropper also has the features of the observed nodes.
-    progress : callable, optional
-        Called with the stage, how much of it is done and how much there is.
+        (``file.py:function`` as a name runs in a process of its own)
+    seed : for attacks that draw: a number, or a `numpy.random.SeedSequence`. The graphs of an instance of several
+        have a random stream each.
+    features : whether the eavesdropper also has the features of the observed nodes
+    progress : called with the stage, how much of it is done and how much there is
 
     Returns
     -------
@@ -68,9 +67,9 @@ def attack(
     >>> lograb.attack(lograb.generate("karate"), "membership")
     <Reconstruction by membership: 78 edges of 34 nodes claimed, 78 pairs judged>
     """
-    if not isinstance(seed, int) or seed < 0:
+    if not isinstance(seed, np.random.SeedSequence) and (not isinstance(seed, int) or seed < 0):
         raise LograbError(f"a seed must be a whole number from 0 on, got {seed!r}")
-    chosen = as_attack(attack)
+    chosen = choose_attack(attack)
     if isinstance(subject, Instance):
         many = len(subject) > 1
         wanted = features or (isinstance(chosen, Attack) and "features" in chosen.uses)
@@ -81,21 +80,42 @@ def attack(
         raise _no_instance("attack", subject)
     if features and isinstance(chosen, Attack) and "features" not in chosen.uses + chosen.optional:
         raise LograbError(f"the attack '{chosen.name}' does not use features")
+    def stream(number: int) -> np.random.Generator:
+        given = seed if isinstance(seed, np.random.SeedSequence) else stream_of(seed, number if many else None)
+        return np.random.default_rng(given)
+
+    if isinstance(chosen, FileAttack):
+        answers = _run_apart(chosen, list(seen), stream)
+        return answers if many else answers[0]
     answers = []
     for number, observations in enumerate(seen):
         if many and progress is not None:
             progress("attacking graphs", number, len(subject) if isinstance(subject, Instance) else None)
-        stream = np.random.SeedSequence(seed, spawn_key=(number,) if many else ())
         inner = ignore if many or progress is None else progress
-        answers.append(_run(chosen, observations, np.random.default_rng(stream), inner))
+        answers.append(_run(chosen, observations, stream(number), inner))
     return answers if many else answers[0]
+
+
+def stream_of(seed: int, number: int | None) -> np.random.SeedSequence:
+    """Give the random stream of an attack on one graph; `number` counts the graphs where there are several."""
+    return np.random.SeedSequence(seed, spawn_key=() if number is None else (number,))
+
+
+def _run_apart(
+    attack: FileAttack, seen: list[Observations], stream: Callable[[int], np.random.Generator]
+) -> list[Reconstruction]:
+    """Run a foreign attack on all graphs, in one process of its own; the seconds are shared out evenly."""
+    start = time.perf_counter()
+    found = run_isolated(attack, seen, [stream(number) for number in range(len(seen))])
+    seconds = (time.perf_counter() - start) / len(seen)
+    return [replace(answer, method=attack.__name__, seconds=seconds) for answer in found]
 
 
 def _run(
     attack: Any, seen: Observations, rng: np.random.Generator, progress: Progress
 ) -> Reconstruction:
     """Run an attack on a copy of what is seen of one graph, and note who answered and how long it took."""
-    seen = seen if isinstance(attack, FileAttack) else private_copy(seen)  # which goes to another process
+    seen = private_copy(seen)
     start = time.perf_counter()
     found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
     seconds = time.perf_counter() - start
@@ -120,25 +140,35 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     """Score an answer against the truth, between its floor and its ceiling.
 
     F1 comes in two scopes: ``global`` counts all true edges, ``recovered`` those among the nodes that
-    the answer claims to have recovered. ``precision`` and ``recall`` are global, ``recovered_precision`` and
-    ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island Cohesion and bounds the recall
-    over true edges between nodes of islands: ``recovered_recall``, where the recovered nodes are those. ``hits``
-    counts the claims that are right, ``found`` those of them that some patch contains. A metric
-    that the answer does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs,
-    calibration without probabilities) is None.
+    the answer claims to have recovered; ``list`` counts as the paper's appendix does, for comparison only (see
+    `lograb.metrics.list_f1`). ``island_cohesion`` is over the answer's islands, ``component_cohesion`` over the
+    connected components of the claimed edges, as printed. ``cross`` judges the edges between islands that an
+    answer gives beside its claims, and both together. ``precision`` and ``recall`` are global,
+    ``recovered_precision`` and ``recovered_recall`` of the other scope. ``recall_interval`` follows from Island
+    Cohesion and bounds the recall over true edges between nodes of islands: ``recovered_recall``, where the
+    recovered nodes are those. ``hits`` counts the claims that are right, ``found`` those of them that some patch
+    contains; with pseudonyms, ``named_f1`` is about the claims with the names put back. A metric that the answer
+    does not allow (cohesion without islands, a ranking or a Frobenius error without true pairs, calibration
+    without probabilities) is None.
 
     Parameters
     ----------
-    instance : Instance
-        With its truth. Scores are averaged over its graphs where it has several; counts are added up.
+    instance : with its truth. Scores are averaged over its graphs where it has several; counts are added up.
     answer : Reconstruction, a list with one per graph, or the path of a file with an answer
-    threshold : float, optional
-        For a file: claim the pairs whose score is at least this.
+    threshold : for a file: claim the pairs whose score is at least this
     """
     if not isinstance(instance, Instance):
         raise _no_instance("evaluate", instance)
     answers = _answers(instance, answer, threshold)
-    parts = [_evaluate_graph(graph, item) for graph, item in zip(instance, answers)]
+    return join_scores([score_graph(graph, item) for graph, item in zip(instance, answers)], _bounds(instance))
+
+
+GraphScore = tuple[dict[str, Any], "Judged", PatchScores]
+"""What an answer about one graph is worth: numbers, judged pairs, patches."""
+
+
+def join_scores(parts: Sequence[GraphScore], bounds: Sequence[dict[str, float]]) -> Score:
+    """Put the scores of all graphs of an instance, and what bounds them, into one."""
     values: dict[str, Any] = _mean([part[0] for part in parts])
     for key in ("claimed", "hits", "found", "edges", "co_observed"):
         values[key] = sum(part[0][key] for part in parts)
@@ -147,7 +177,7 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
         f1 = np.array([part[0]["f1"]["global"] for part in parts])
         drawn = np.random.default_rng(0).integers(len(f1), size=(2000, len(f1)))
         values["f1_interval"] = list(bootstrap_interval(f1[drawn].mean(axis=1)))
-    values |= floor_and_ceiling(instance)
+    values |= _floor_and_ceiling(bounds)
     values["calibration"] = _calibration([part[1] for part in parts])
     patches = _join_patches([part[2] for part in parts])
     values["patches"] = {"count": len(patches), "exact": int(patches.exact.sum())}
@@ -159,7 +189,7 @@ def _answers(instance: Instance, answer: Answer, threshold: float | None) -> Seq
         return read_answers(Path(answer), instance, threshold)
     if threshold is not None:
         raise LograbError("a threshold goes with an answer in a file; a Reconstruction says what it claims")
-    answers = [answer] if isinstance(answer, Reconstruction) else answer
+    answers = _as_list(answer)
     if not isinstance(answers, list | tuple) or not all(isinstance(item, Reconstruction) for item in answers):
         raise LograbError("evaluate needs the answer that lograb.attack returns: a Reconstruction, a list of them "
                           f"for several graphs, or the path of a file; got {type(answer).__name__}"
@@ -182,8 +212,8 @@ class Judged(NamedTuple):
     unlisted: float | None
 
 
-def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[str, Any], Judged, PatchScores]:
-    """Score an answer about a single graph: numbers, judged pairs, patches."""
+def score_graph(instance: Instance, answer: Reconstruction) -> GraphScore:
+    """Score an answer about a single graph."""
     truth = instance.truth.edges
     error = relative_error(truth, answer.edges, instance.n_nodes)
     everywhere = count_edges(truth, answer.edges, instance.n_nodes)
@@ -192,7 +222,8 @@ def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[st
     seen = np.isin(edge_keys(truth[instance.co_observed], instance.n_nodes),
                    edge_keys(answer.edges, instance.n_nodes))  # fmt: skip
     return {
-        "f1": {"global": everywhere.f1, "recovered": recovered.f1},
+        "f1": {"global": everywhere.f1, "recovered": recovered.f1,
+               "list": list_f1(truth, answer.edges, answer.scores, instance.n_nodes)},
         "f1_interval": everywhere.f1_interval(),
         "precision": everywhere.precision,
         "recall": everywhere.recall,
@@ -206,8 +237,20 @@ def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[st
         "co_observed": judged.n_true,
         "frobenius_error": error if np.isfinite(error) else None,
         **_cohesion(truth, answer),
+        "cross": None if answer.cross is None else _cross(truth, answer.edges, answer.cross, instance.n_nodes),
         **_ranking(judged),
+        **_named(instance, truth, answer),
     }, judged, _patch_scores(instance, answer)  # fmt: skip
+
+
+def _named(instance: Instance, truth: Ints, answer: Reconstruction) -> dict[str, Any]:
+    """With pseudonyms: F1 of the claims with the names put back, over true edges that some patch contains."""
+    key = instance.key
+    if key is None:
+        return {}
+    real, claimed = (np.unique(np.sort(key[edges], axis=1), axis=0) for edges in (truth, answer.edges))
+    n = int(key.max()) + 1
+    return {"named_f1": count_edges(real, claimed[claimed[:, 0] < claimed[:, 1]], n).f1}
 
 
 def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
@@ -216,15 +259,21 @@ def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
         cohesion = island_cohesion(truth, answer.edges, answer.islands)
         boundary = boundary_ratio(truth, answer.islands)
     interval = None if cohesion is None or boundary is None else cohesion_recall_interval(cohesion, boundary)
-    return {"island_cohesion": cohesion, "recall_interval": interval}
+    components = island_cohesion(truth, answer.edges, estimate_components(answer.edges, answer.n_nodes))
+    return {"island_cohesion": cohesion, "recall_interval": interval, "component_cohesion": components}
+
+
+def _cross(truth: Ints, edges: Ints, cross: Ints, n_nodes: int) -> dict[str, Any]:
+    """Count the edges between islands by themselves, and together with the claimed ones (global)."""
+    alone = count_edges(truth, cross, n_nodes)
+    both = count_edges(truth, np.concatenate([edges, cross]), n_nodes)
+    return {"precision": alone.precision, "recall": alone.recall, "f1_together": both.f1}
 
 
 def _judged(instance: Instance, answer: Reconstruction) -> Judged:
     """Take the judged pairs that share a patch."""
     seen, n = instance.observations, instance.n_nodes
-    pairs, scores = answer.edges, answer.scores
-    if answer.judged is not None and answer.judged_scores is not None:
-        pairs, scores = answer.judged, answer.judged_scores
+    pairs, scores = answer.ranked
     n_pairs, shared = shared_pairs(n, seen.nodes, seen.ptr, pairs)
     pairs, scores = pairs[shared], scores[shared]
     true = np.isin(edge_keys(pairs, n), edge_keys(instance.truth.edges[instance.co_observed], n))
@@ -277,7 +326,7 @@ def _join_patches(parts: list[PatchScores]) -> PatchScores:
                                 for what in ("sizes", "edges", "found", "wrong")))  # fmt: skip
 
 
-_KNOWN: WeakKeyDictionary[Instance, dict[str, float]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Instance, list[dict[str, float]]] = WeakKeyDictionary()
 
 
 def floor_and_ceiling(instance: Instance) -> dict[str, float]:
@@ -286,34 +335,56 @@ def floor_and_ceiling(instance: Instance) -> dict[str, float]:
     The floor is the score of the best trivial attack, or that of claiming every pair that shares a patch where
     this is more. The ceiling claims exactly the true edges that some patch contains.
     """
+    return _floor_and_ceiling(_bounds(instance))
+
+
+def _floor_and_ceiling(bounds: Sequence[dict[str, float]]) -> dict[str, float]:
+    mean = {name: float(np.mean([each[name] for each in bounds])) for name in bounds[0]}
+    ceiling = mean.pop("ceiling")
+    return {"floor": max(mean.values()), "ceiling": ceiling}
+
+
+def _bounds(instance: Instance) -> list[dict[str, float]]:
     if instance not in _KNOWN:
-        trivial = [_trivial(instance, name) for name, attack in ATTACKS.items() if attack.trivial]
-        seen = [(EdgeCounts(n, len(flags), int(flags.sum())), EdgeCounts(int(flags.sum()), len(flags),
-                 int(flags.sum()))) for n, flags in map(_shared, instance)]  # fmt: skip
-        everything, ceiling = (float(np.mean([pair[i].f1 for pair in seen])) for i in (0, 1))
-        _KNOWN[instance] = {"floor": max(everything, *trivial), "ceiling": ceiling}
+        many = len(instance) > 1
+        _KNOWN[instance] = [graph_bounds(graph, i if many else None) for i, graph in enumerate(instance)]
     return _KNOWN[instance]
 
 
-def _trivial(instance: Instance, name: str) -> float:
-    answers = attack(instance, name)
-    answers = answers if isinstance(answers, list) else [answers]
-    return float(np.mean([count_edges(graph.truth.edges, answer.edges, graph.n_nodes).f1
-                          for graph, answer in zip(instance, answers)]))  # fmt: skip
+def graph_bounds(graph: Instance, number: int | None = None) -> dict[str, float]:
+    """Score on one graph the trivial attacks, claiming everything that shares a patch, and the ceiling.
+
+    `number` is that of the graph in a dataset of several. Computed once.
+    """
+    if graph in _KNOWN:
+        return _KNOWN[graph][0]
+    everything, ceiling = _reachable(graph)
+    found = {"everything": everything, "ceiling": ceiling}
+    for name, kind in ATTACKS.items():
+        if kind.trivial:
+            answer = attack(graph, name, seed=stream_of(0, number))
+            found[name] = count_edges(graph.truth.edges, answer.edges, graph.n_nodes).f1
+    _KNOWN[graph] = [found]
+    return found
 
 
-def _shared(instance: Instance) -> tuple[int, Bools]:
-    """Count the pairs that share a patch, and tell which true edges are among them."""
-    seen = instance.observations
+def _reachable(instance: Instance) -> tuple[float, float]:
+    """Score claiming every pair that shares a patch, and claiming the true edges among them."""
+    seen, true, known = instance.observations, len(instance.co_observed), int(instance.co_observed.sum())
     n_pairs, _ = shared_pairs(instance.n_nodes, seen.nodes, seen.ptr, np.empty((0, 2), np.int64))
-    return n_pairs, instance.co_observed
+    return EdgeCounts(n_pairs, true, known).f1, EdgeCounts(known, true, known).f1
+
+
+def _as_list(answer: Any) -> Sequence[Reconstruction]:
+    """Treat the answer about one graph like those about several."""
+    return [answer] if isinstance(answer, Reconstruction) else answer
 
 
 def _mean(scores: list[Any]) -> Any:
     """Average nested scores position by position; None where nothing is defined."""
-    if isinstance(scores[0], dict):
-        return {key: _mean([s[key] for s in scores]) for key in scores[0]}
     present = [s for s in scores if s is not None]
     if not present:
         return None
+    if isinstance(present[0], dict):
+        return {key: _mean([s[key] for s in present]) for key in present[0]}
     return np.mean(present, axis=0).tolist()

@@ -10,11 +10,11 @@ exactness          complete spectra; estimates checked by recomputing their spec
 elimination        truncated noiseless patches recovered exactly, provably, without the truth
 certificate        all of these on thousands of patches: `certify`
 fidelity           gap-to-truncation ratio, entropy, composite score
-ransac             samples needed, inlier share survivable, rejection corollary
-alignment          Procrustes residual and rotation error, accumulation along a chain
-thresholds         ℓ*(ε) as printed; recoverability: k*(ε) measured, local-to-global
+inliers            samples needed, inlier share survivable, rejection corollary
+stitching          Procrustes residual and rotation error, accumulation along a chain
+recoverability     k*(ε) measured, local-to-global; errata/truncation: ℓ*(ε) as printed
 cohesion           Island Cohesion and the interval it gives for recall
-voting, posterior  Chernoff bounds of cross-voting; what noise does to a belief
+voting, belief     Chernoff bounds of cross-voting; what noise does to a belief
 =================  =======================================================================
 
 Nothing here imports a stage of the pipeline, so attacks and metrics may use it.

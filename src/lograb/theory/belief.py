@@ -20,13 +20,7 @@ def edge_posterior(
 ) -> Floats:
     """Compute P(edge | observed value) under Gaussian noise, elementwise.
 
-    Parameters
-    ----------
-    observed : float array
-    edge_value : float array
-        Expected value where there is an edge (0 where there is none).
-    sigma : float, above 0; infinity gives the prior
-    prior : float between 0 and 1, both excluded
+    `edge_value` is expected where there is an edge, 0 where there is none; an infinite sigma gives the prior.
     """
     if not sigma > 0 or not 0 < prior < 1:
         raise LograbError(f"need sigma > 0 and a prior between 0 and 1, got {sigma} and {prior}")

@@ -8,8 +8,9 @@ threshold to take.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,26 +29,14 @@ from lograb.types import Bools, Floats, Ints, Observations
 
 @dataclass(frozen=True)
 class Certificate:
-    """One statement about one patch.
-
-    Attributes
-    ----------
-    name : str
-    statement : str
-        What is guaranteed where it holds.
-    needs_truth : bool
-        Whether only somebody who knows the edges can tell.
-    holds : bool
-    t, threshold : float, optional
-        For heat kernels: where to look and where to cut.
-    """
+    """One statement about one patch."""
 
     name: str
-    statement: str
-    needs_truth: bool
+    statement: str  # what is guaranteed where it holds
+    needs_truth: bool  # whether only somebody who knows the edges can tell
     holds: bool
-    t: float | None = None
-    threshold: float | None = None
+    t: float | None = None  # for heat kernels: where to look
+    threshold: float | None = None  # and where to cut
 
 
 STATEMENTS: dict[str, tuple[str, bool]] = {
@@ -111,7 +100,7 @@ def with_truth(stack: Stack, adjacency: Bools) -> dict[str, Verdict]:
     best = scan_heat(stack, adjacency, (values, vectors), promising_times(stack))
 
     def verdict(scan: HeatScan, kind: str, only: Bools | bool = True) -> Verdict:
-        margin, t, threshold = scan.results[kind]
+        margin, t, threshold = scan[kind]
         return Verdict((margin > 1e-9) & only, t, threshold)
 
     return {
@@ -180,13 +169,33 @@ def certify(
     """
     if patch_edges is not None and len(patch_edges[0]) != seen.n_patches + 1:
         raise LograbError(f"{seen.n_patches} patches need as many edge lists, got {len(patch_edges[0]) - 1}")
-    report, reason = _Report(seen.n_patches), unreadable(seen)
+    reason, truth, single = unreadable(seen), patch_edges is not None, seen.sizes <= 1
+    applies, holds = Counter[str](), Counter[str]()
+    free, guaranteed = single.copy(), single.copy()  # without, and with the truth
+    checked = noiseless = contradicted = 0
     stacks = iter(()) if reason else stacks_of(seen, max_size)
-    for judged in ordered_map(partial(_judge, patch_edges=patch_edges), stacks):
-        report.add(*judged)
+    for stack, verdicts, proved, wrong in ordered_map(partial(_judge, patch_edges=patch_edges), stacks):
+        free[stack.which] = proved
+        guaranteed[stack.which] = np.any([v.holds for name, v in verdicts.items() if name not in OBSERVED], axis=0)
+        applies.update(dict.fromkeys(verdicts, len(stack.which)))
+        holds.update({name: int(verdict.holds.sum()) for name, verdict in verdicts.items()})
+        checked += len(stack.which)
+        noiseless += int(orthonormal(stack.vectors).sum())
+        contradicted += wrong
         if progress is not None:
-            progress(report.checked, seen.n_patches)
-    return _summary(report, seen, reason, patch_edges is not None)
+            progress(checked, seen.n_patches)
+    return {
+        "n_patches": seen.n_patches,
+        "complete": int(seen.complete.sum()),
+        "single_node": int(single.sum()),
+        "unchecked": seen.n_patches - checked - int(single.sum()),
+        "noiseless": noiseless,
+        "reason": reason,
+        "guaranteed": {"without_truth": int(free.sum()), "with_truth": int(guaranteed.sum()) if truth else None},
+        "contradicted": contradicted if truth else None,
+        "statements": [{"name": name, "says": says, "needs_truth": needs, "applies_to": applies[name],
+                        "holds": holds[name]} for name, (says, needs) in STATEMENTS.items() if truth or not needs],
+    }  # fmt: skip
 
 
 def _judge(stack: Stack, patch_edges: tuple[Ints, Ints] | None) -> tuple[Stack, dict[str, Verdict], Bools, int]:
@@ -207,48 +216,3 @@ def unreadable(seen: Observations) -> str:
     if seen.protocol.gauge == "rotation":
         return "the columns are rotated, so they no longer belong to their eigenvalues"
     return ""
-
-
-class _Report:
-    """Running totals of `certify`."""
-
-    def __init__(self, n_patches: int) -> None:
-        self.counts = {name: [0, 0] for name in STATEMENTS}
-        self.free = np.zeros(n_patches, dtype=bool)
-        self.any = np.zeros(n_patches, dtype=bool)
-        self.checked = self.noiseless = self.contradicted = 0
-
-    def add(self, stack: Stack, verdicts: dict[str, Verdict], proved: Bools, wrong: int) -> None:
-        self.free[stack.which] = proved
-        self.contradicted += wrong
-        self.checked += len(stack.which)
-        self.noiseless += int(orthonormal(stack.vectors).sum())
-        for name, verdict in verdicts.items():
-            self.counts[name][0] += len(stack.which)
-            self.counts[name][1] += int(verdict.holds.sum())
-            if name not in OBSERVED:
-                self.any[stack.which] |= verdict.holds
-
-
-def _summary(report: _Report, seen: Observations, reason: str, truth: bool) -> dict[str, Any]:
-    single = seen.sizes <= 1
-    statements = [{"name": name, "says": says, "needs_truth": needs, "applies_to": report.counts[name][0],
-                   "holds": report.counts[name][1]}
-                  for name, (says, needs) in STATEMENTS.items() if truth or not needs]  # fmt: skip
-    return {
-        "n_patches": seen.n_patches,
-        "complete": int(seen.complete.sum()),
-        "single_node": int(single.sum()),
-        "unchecked": seen.n_patches - report.checked - int(single.sum()),
-        "noiseless": report.noiseless,
-        "reason": reason,
-        "guaranteed": {"without_truth": int((report.free | single).sum()),
-                       "with_truth": int((report.any | report.free | single).sum()) if truth else None},
-        "contradicted": report.contradicted if truth else None,
-        "statements": statements,
-    }  # fmt: skip
-
-
-def as_json(certificates: list[Certificate]) -> list[dict[str, Any]]:
-    """Turn certificates into plain dictionaries."""
-    return [asdict(certificate) for certificate in certificates]

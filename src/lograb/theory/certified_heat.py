@@ -32,21 +32,12 @@ ORTHONORMAL_TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class HeatThreshold:
-    """Where to look and where to cut.
-
-    Attributes
-    ----------
-    t : float
-    threshold : float
-        Half way between the bounds below.
-    highest_other, lowest_edge : float
-        Proved bounds: non-edge entries lie below the first, edge entries above the second.
-    """
+    """Where to look and where to cut."""
 
     t: float
-    threshold: float
-    highest_other: float
-    lowest_edge: float
+    threshold: float  # half way between the two proved bounds
+    highest_other: float  # entries of non-edges lie below
+    lowest_edge: float  # entries of edges lie above
 
     @property
     def margin(self) -> float:
@@ -77,17 +68,9 @@ def certified_threshold(size: int, max_degree: int | None = None) -> HeatThresho
 
 
 def certified_edges(vectors: Floats, values: Floats) -> Bools:
-    """Read all edges of complete, noiseless patches off their heat kernels.
+    """Read all edges of complete, noiseless patches off their heat kernels, exact by the argument above.
 
-    Parameters
-    ----------
-    vectors : float array, shape (..., q, q), orthonormal
-    values : float array, shape (..., q)
-
-    Returns
-    -------
-    bool array, shape (..., q, q)
-        Symmetric adjacency matrices, exact by the argument above.
+    From vectors (..., q, q) and values (..., q) to adjacency matrices (..., q, q).
     """
     q = vectors.shape[-1]
     if vectors.shape[-2] != q:

@@ -1,6 +1,7 @@
 """Island Cohesion and its tie to recall (the cohesion-recall proposition).
 
-Islands are numbers per node, -1 for a node in no island. Recall and the boundary share are taken over true
+Edges are arrays of shape (m, 2) of unique pairs (u, w), u < w. Islands are numbers per node, -1 for a node in no
+island. Recall and the boundary share are taken over true
 edges between nodes that belong to some island. If the islands are the components of the estimate itself, no
 claimed edge crosses them and the lower end of the interval is the recall: an identity, not a bound.
 """
@@ -8,8 +9,11 @@ claimed edge crosses them and the lower end of the interval is the recall: an id
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from lograb.errors import LograbError
+from lograb.pairs import edge_keys
 from lograb.types import Bools, Ints
 
 
@@ -18,12 +22,6 @@ def island_cohesion(truth_edges: Ints, claimed_edges: Ints, islands: Ints) -> fl
 
     The weights cancel the islands' own denominators: what remains is hits inside islands over true edges
     inside islands. Islands without a true edge have no part in it; None where there is no other.
-
-    Parameters
-    ----------
-    truth_edges, claimed_edges : int arrays, shape (m, 2)
-        Unique pairs (u, w) with u < w.
-    islands : int array, shape (n_nodes,)
     """
     inside_truth, inside_claim = inside(truth_edges, islands), inside(claimed_edges, islands)
     n_true = int(inside_truth.sum())
@@ -34,8 +32,7 @@ def island_cohesion(truth_edges: Ints, claimed_edges: Ints, islands: Ints) -> fl
 
 def boundary_ratio(truth_edges: Ints, islands: Ints) -> float | None:
     """Compute ρ_B, the share of true edges among island nodes that join different islands; None for no edge."""
-    recovered = (islands[truth_edges] >= 0).all(axis=1)
-    n_true = int(recovered.sum())
+    n_true = int((islands[truth_edges] >= 0).all(axis=1).sum())
     return 1.0 - int(inside(truth_edges, islands).sum()) / n_true if n_true else None
 
 
@@ -53,6 +50,12 @@ def cohesion_recall_interval(cohesion: float, boundary: float) -> tuple[float, f
     return low, boundary + low
 
 
+def estimate_components(edges: Ints, n_nodes: int) -> Ints:
+    """Number the connected components of an estimate, shape (n_nodes,): the islands of the printed definition."""
+    graph = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_nodes, n_nodes))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
 def inside(edges: Ints, islands: Ints) -> Bools:
     """Mark the edges (m, 2) whose two ends lie in the same island."""
     first, second = islands[edges[:, 0]], islands[edges[:, 1]]
@@ -61,5 +64,4 @@ def inside(edges: Ints, islands: Ints) -> Bools:
 
 def common_edges(first: Ints, second: Ints, n_nodes: int) -> int:
     """Count the pairs that two edge lists share."""
-    keys = [edges[:, 0] * n_nodes + edges[:, 1] for edges in (first, second)]
-    return len(np.intersect1d(keys[0], keys[1], assume_unique=True))
+    return len(np.intersect1d(edge_keys(first, n_nodes), edge_keys(second, n_nodes), assume_unique=True))

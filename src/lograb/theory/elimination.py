@@ -35,33 +35,17 @@ INDEPENDENT = 1e-5
 
 @dataclass(frozen=True)
 class Elimination:
-    """What is proved about one patch.
+    """What is proved about one patch."""
 
-    Attributes
-    ----------
-    adjacency : bool array, shape (q, q), or None
-        The edges, where all of them are proved.
-    n_factors : int
-        How many degree scales survived: 0 means that the observation is not what the protocol promises.
-    """
-
-    adjacency: Bools | None
-    n_factors: int
+    adjacency: Bools | None  # (q, q), the edges, where all of them are proved
+    n_factors: int  # degree scales that survived; none if the observation is not what the protocol promises
 
 
 def entry_bounds(vectors: Floats, values: Floats, next_value: float) -> tuple[Floats, Floats]:
     """Confine the off-diagonal entries of S = I - L, for a noiseless patch without isolated nodes.
 
-    Parameters
-    ----------
-    vectors : float array, shape (q, k)
-    values : float array, shape (k,)
-    next_value : float
-
-    Returns
-    -------
-    low, high : float arrays, shape (q, q)
-        Slack for rounding included; the diagonal has no meaning.
+    From vectors (q, k) and values (k,) to the lowest and highest possible entries, each of shape (q, q), slack for
+    rounding included; their diagonals have no meaning.
     """
     kept, projector = (vectors * values) @ vectors.T, vectors @ vectors.T
     hidden = 1.0 - np.diag(projector)
@@ -78,11 +62,7 @@ def entry_bounds(vectors: Floats, values: Floats, next_value: float) -> tuple[Fl
 def possible_degrees(first: Floats, centre: int | None = None) -> list[Ints]:
     """List the degree sequences that a first eigenvector (q,) of a connected patch allows.
 
-    Parameters
-    ----------
-    first : float array, shape (q,)
-    centre : int, optional
-        Position of a node that is known to be joined to all others.
+    The centre, if any, is the position of a node that is known to be joined to all others.
     """
     q, shares = len(first), first**2
     if shares.min() < 1e-9:
@@ -101,14 +81,8 @@ def possible_degrees(first: Floats, centre: int | None = None) -> list[Ints]:
 def eliminate(vectors: Floats, values: Floats, next_value: float, centre: int | None = None) -> Elimination:
     """Prove as many edges and non-edges of a truncated noiseless patch as the rules above can.
 
-    Parameters
-    ----------
-    vectors : float array, shape (q, k), k < q
-    values : float array, shape (k,)
-    next_value : float
-        λ_{k+1}.
-    centre : int, optional
-        Position of a node that the protocol says is joined to all others (1-hop patches).
+    Vectors have shape (q, k) with k < q; `next_value` is λ_{k+1}; `centre` the position of a node that the
+    protocol says is joined to all others (1-hop patches).
     """
     spectrum = np.append(values, next_value)
     connected = len(values) > 0 and spectrum[1] > SLACK

@@ -52,23 +52,14 @@ def complete_adjacency(vectors: Floats, values: Floats) -> tuple[Bools, Bools]:
 class SpectrumCheck:
     """An estimated patch against the spectrum that was observed.
 
-    Attributes
-    ----------
-    value_error : float
-        Largest difference of the bottom eigenvalues, λ_{k+1} included where it was shown.
-    vector_error : float
-        Largest entry of L̂ U - U Λ: whether the observed columns are eigenvectors of the estimate. Together
-        with equal eigenvalues this says that the kept subspaces agree; no basis is compared.
-    complete : bool
-        Whether the whole spectrum was observed.
-    noiseless : bool
-        Whether the observed columns are orthonormal.
+    Equal eigenvalues and observed columns that are eigenvectors of the estimate say that the kept subspaces agree;
+    no basis is compared.
     """
 
-    value_error: float
-    vector_error: float
-    complete: bool
-    noiseless: bool
+    value_error: float  # largest difference of the bottom eigenvalues, λ_{k+1} included where it was shown
+    vector_error: float  # largest entry of L̂ U - U Λ
+    complete: bool  # whether the whole spectrum was observed
+    noiseless: bool  # whether the observed columns are orthonormal
 
     @property
     def consistent(self) -> bool:
@@ -88,16 +79,9 @@ class SpectrumCheck:
 def check_spectrum(
     adjacency: Bools, vectors: Floats, values: Floats, next_value: float = np.nan
 ) -> SpectrumCheck:
-    """Recompute the spectrum of an estimated patch and compare it with the observed one.
+    """Recompute the spectrum of an estimated patch (q, q) and compare it with the observed one.
 
-    Parameters
-    ----------
-    adjacency : bool array, shape (q, q)
-        The estimate.
-    vectors : float array, shape (q, k)
-    values : float array, shape (k,)
-    next_value : float
-        λ_{k+1}, or NaN where it does not exist or was not shown.
+    `next_value` is λ_{k+1}, or NaN where it does not exist or was not shown.
     """
     q, k = vectors.shape
     laplacian = normalized_laplacian(adjacency)

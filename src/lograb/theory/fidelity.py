@@ -16,14 +16,9 @@ from lograb.types import Floats, Ints
 
 
 def gap_to_truncation(gap: npt.ArrayLike, residual: npt.ArrayLike) -> Floats:
-    """Compute ρ = δ / (δ + η), elementwise: 1 for a complete spectrum (δ = inf or η = 0).
+    """Compute ρ = δ / (δ + η), elementwise: 1 for a complete spectrum (δ infinite or NaN, or η = 0).
 
-    Parameters
-    ----------
-    gap : float array
-        δ = λ_{k+1} - λ_k; infinite (or NaN) where the spectrum is complete.
-    residual : float array
-        η = exp(-t λ_{k+1}); see `lograb.theory.heat.truncation_residual`.
+    The gap is δ = λ_{k+1} - λ_k, the residual η = exp(-t λ_{k+1}) (`lograb.theory.heat.truncation_residual`).
     """
     delta, eta = np.broadcast_arrays(np.asarray(gap, dtype=float), np.asarray(residual, dtype=float))
     if (delta < 0).any() or (eta < 0).any():
@@ -35,14 +30,7 @@ def gap_to_truncation(gap: npt.ArrayLike, residual: npt.ArrayLike) -> Floats:
 def structural_entropy(degrees: Ints) -> Floats:
     """Compute the entropy of the degree distribution of each patch, over log q; 0 for a single node.
 
-    Parameters
-    ----------
-    degrees : int array, shape (b, q)
-        Degrees inside a patch, from 0 to q - 1.
-
-    Returns
-    -------
-    float array, shape (b,)
+    From degrees inside the patches, shape (b, q), to shape (b,).
     """
     b, q = degrees.shape
     if q == 1:

@@ -33,18 +33,7 @@ def normalized_laplacian(adjacency: Bools | Floats) -> Floats:
 
 
 def heat_kernel_matrix(vectors: Floats, values: Floats, t: float | Floats) -> Floats:
-    """Form U exp(-tΛ) Uᵀ: the whole kernel if U is square, else the truncated one.
-
-    Parameters
-    ----------
-    vectors : float array, shape (..., q, k)
-    values : float array, shape (..., k)
-    t : float, or float array of shape (...)
-
-    Returns
-    -------
-    float array, shape (..., q, q)
-    """
+    """Form U exp(-tΛ) Uᵀ, shape (..., q, q), from U (..., q, k), Λ (..., k) and t (...): truncated if k < q."""
     decay = np.exp(-np.asarray(t)[..., None] * values)
     return np.asarray((vectors * decay[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
@@ -65,22 +54,11 @@ def largest_entry_bound(t: float | Floats) -> Floats:
 
 
 def separation(kernel: Floats, adjacency: Bools, blur: Floats | float = 0.0) -> tuple[Floats, Floats]:
-    """Find the least edge entry and the largest non-edge entry, each made worse by `blur`.
+    """Find the least edge entry and the largest non-edge entry of kernels (..., q, q), both of shape (...).
 
-    Parameters
-    ----------
-    kernel : float array, shape (..., q, q)
-    adjacency : bool array, shape (..., q, q)
-        The truth.
-    blur : float array broadcastable to the kernel
-        What an entry may be off by.
-
-    Returns
-    -------
-    lowest_edge, highest_other : float arrays, shape (...)
-        Where a patch has no edge the first is 1/2, which no kernel entry exceeds; where it has no
-        other pair the second is the blur alone, as if one entry were 0. (With the paper's empty
-        extremes cliques would count as separated at any t.)
+    Each is made worse by `blur`, what an entry may be off by. Where a patch has no edge the first is 1/2, which no
+    kernel entry exceeds; where it has no other pair the second is the blur alone, as if one entry were 0. (With
+    the paper's empty extremes cliques would count as separated at any t.)
     """
     q = kernel.shape[-1]
     off = ~np.eye(q, dtype=bool)
@@ -93,23 +71,12 @@ def separation(kernel: Floats, adjacency: Bools, blur: Floats | float = 0.0) -> 
 
 @dataclass(frozen=True)
 class EdgeRecovery:
-    """Outcome of the edge-recovery theorem for one patch and one t.
-
-    Attributes
-    ----------
-    t : float
-    margin : float
-        γ_t: least edge entry minus largest non-edge entry of the whole kernel.
-    residual : float
-        η plus the bound on further entry-wise errors (the corollary on eigenvalue perturbations).
-    thresholds : (float, float)
-        Every threshold strictly between recovers all edges; empty unless `holds`.
-    """
+    """Outcome of the edge-recovery theorem for one patch and one t."""
 
     t: float
-    margin: float
-    residual: float
-    thresholds: tuple[float, float]
+    margin: float  # γ_t: least edge entry minus largest non-edge entry of the whole kernel
+    residual: float  # η plus the bound on further entry-wise errors (the corollary on eigenvalue perturbations)
+    thresholds: tuple[float, float]  # every threshold strictly between recovers all edges; empty unless `holds`
 
     @property
     def holds(self) -> bool:
@@ -120,16 +87,10 @@ class EdgeRecovery:
 def edge_recovery(
     adjacency: Bools, t: float, next_value: float = np.nan, kernel_error: float = 0.0
 ) -> EdgeRecovery:
-    """Check the condition of the edge-recovery theorem on a patch whose edges are known.
+    """Check the condition of the edge-recovery theorem on a patch (q, q) whose edges are known.
 
-    Parameters
-    ----------
-    adjacency : bool array, shape (q, q)
-    t : float, above 0
-    next_value : float
-        λ_{k+1} of the patch, NaN for a complete spectrum.
-    kernel_error : float
-        Bound on further entry-wise errors of the observed kernel, for instance by noise.
+    `next_value` is its λ_{k+1}, NaN for a complete spectrum; `kernel_error` bounds further entry-wise errors of
+    the observed kernel, for instance by noise.
     """
     if not t > 0:
         raise LograbError(f"the time of a heat kernel must be positive, got {t}")

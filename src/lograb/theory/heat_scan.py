@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from lograb.theory.heat import (
-    heat_kernel_matrix,
-    separation,
-    times_to_try,
-    truncation_residual,
-)
+from lograb.theory.heat import heat_kernel_matrix, separation, times_to_try, truncation_residual
 from lograb.theory.stacks import Stack
 from lograb.types import Bools, Floats
 
 N_TIMES = 12
 PAPER_TIME = 0.8
 
+HeatScan = dict[str, tuple[Floats, Floats, Floats]]
+"""By name the best margin over the times tried, its time and its threshold, each of shape (b,).
 
-@dataclass(frozen=True, eq=False)
-class HeatScan:
-    """The best margin over the times tried.
-
-    Attributes
-    ----------
-    results : dict of name: (margin, t, threshold), float arrays of shape (b,)
-        ``theorem``: γ_t - 2 η; ``by-pair``: the same with the residual η √(c_i c_j) of each pair,
-        c_i = 1 - Σ_r u_r(i)² being the share of node i outside of the kept subspace; ``observed``: least edge
-        entry minus largest other entry of the observed kernel itself. Positive margins mean
-        exact recovery at t with the threshold.
-    """
-
-    results: dict[str, tuple[Floats, Floats, Floats]]
+``theorem``: γ_t - 2 η; ``by-pair``: the same with the residual η √(c_i c_j) of each pair, c_i = 1 - Σ_r u_r(i)²
+being the share of node i outside of the kept subspace; ``observed``: least edge entry minus largest other entry of
+the observed kernel itself. Positive margins mean exact recovery at that time with that threshold.
+"""
 
 
 def scan_heat(stack: Stack, adjacency: Bools, spectra: tuple[Floats, Floats], times: Floats) -> HeatScan:
-    """Try several times on every patch of a stack.
+    """Try several times (b, n) on every patch of a stack.
 
-    Parameters
-    ----------
-    stack : Stack
-    adjacency : bool array, shape (b, q, q)
-        The truth.
-    spectra : (values (b, q), vectors (b, q, q)) of the true Laplacians
-    times : float array, shape (b, n)
+    The truth comes as adjacency matrices (b, q, q) and the spectra of their Laplacians, values before vectors.
     """
     values, vectors = spectra
     outside = np.sqrt(np.clip(1.0 - (stack.vectors**2).sum(axis=2), 0.0, None))
     leverage = outside[:, :, None] * outside[:, None, :]
     none = np.full(len(stack.which), -np.inf)
-    results = {name: (none, none, none) for name in ("theorem", "by-pair", "observed")}
+    results: HeatScan = {name: (none, none, none) for name in ("theorem", "by-pair", "observed")}
     for t in times.T:
         kernel = heat_kernel_matrix(vectors, values, t)
         shown = heat_kernel_matrix(stack.vectors, stack.values, t)
@@ -63,11 +42,10 @@ def scan_heat(stack: Stack, adjacency: Bools, spectra: tuple[Floats, Floats], ti
         }
         for name, (lower, upper) in bounds.items():
             better = lower - upper > results[name][0]
-            now = lower - upper, t, (lower + upper) / 2
-            old = results[name]
-            results[name] = (np.where(better, now[0], old[0]), np.where(better, now[1], old[1]),
-                             np.where(better, now[2], old[2]))  # fmt: skip
-    return HeatScan(results)
+            found = zip((lower - upper, t, (lower + upper) / 2), results[name])
+            margin, time, threshold = (np.where(better, new, old) for new, old in found)
+            results[name] = margin, time, threshold
+    return results
 
 
 def promising_times(stack: Stack) -> Floats:

@@ -46,14 +46,7 @@ def survivable_inliers(sample: int, n_samples: int, failure: float = 0.05) -> fl
 def drawn_without_replacement(overlap: int, inliers: int, sample: int) -> float:
     """Give the probability that one sample of distinct correspondences is all-inlier.
 
-    Parameters
-    ----------
-    overlap : int
-        Number of correspondences.
-    inliers : int
-        How many of them are right.
-    sample : int
-        Size of the sample, at most `overlap`.
+    Of the `overlap` correspondences `inliers` are right, and `sample` are drawn.
     """
     if not 0 <= inliers <= overlap or not 1 <= sample <= overlap:
         raise LograbError(f"need inliers and a sample within the overlap, got {inliers}, {sample}, {overlap}")

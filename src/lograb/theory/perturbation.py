@@ -16,32 +16,25 @@ from lograb.types import Floats
 
 
 def procrustes_distance(first: Floats, second: Floats) -> float:
-    """Distance of two orthonormal bases up to rotation: the least ‖second - first Q‖_F over Q in O(k).
+    """Distance of two point sets (m, k) up to rotation: the least ‖second - first Q‖_F over Q in O(k).
 
-    Parameters
-    ----------
-    first, second : float arrays, shape (q, k), orthonormal columns
-
-    Notes
-    -----
-    The optimal Q is the polar factor of firstᵀ second, whose singular values are the cosines of the
-    principal angles. The difference is formed, not 2k - 2 Σ cos θ, which loses half of the digits.
+    For orthonormal bases the singular values of firstᵀ second are the cosines of the principal angles. The
+    difference is formed, not 2k - 2 Σ cos θ, which loses half of the digits.
     """
-    left, _, right = np.linalg.svd(first.T @ second)
-    return float(np.linalg.norm(second - first @ (left @ right)))
+    return float(np.linalg.norm(second - first @ best_rotation(second, first)))
+
+
+def best_rotation(first: Floats, second: Floats) -> Floats:
+    """Solve the orthogonal Procrustes problem for points (m, k): Q in O(k) with the least ‖first - second Q‖_F."""
+    left, _, right = np.linalg.svd(second.T @ first)
+    return np.asarray(left @ right)
 
 
 def printed_bound(k: int, perturbation: float, gap: float) -> float:
     """Evaluate Theorem 1 as printed, √(2k) ε / δ. It is false; kept to be compared with.
 
-    Parameters
-    ----------
-    k : int
-        Number of eigenvectors.
-    perturbation : float
-        ε, a bound on the spectral norm of the perturbation.
-    gap : float
-        δ = λ_{k+1} - λ_k of the unperturbed matrix; infinite for a complete spectrum.
+    ε bounds the spectral norm of the perturbation; δ = λ_{k+1} - λ_k is the gap of the unperturbed matrix,
+    infinite for a complete spectrum.
     """
     if k < 0 or perturbation < 0 or gap < 0:
         raise LograbError(f"k, perturbation and gap must not be negative, got {k}, {perturbation}, {gap}")
@@ -61,16 +54,7 @@ def perturbation_bound(k: int, perturbation: float, gap: float) -> float:
 def swapped_eigenvectors(excess: float = 0.01) -> tuple[Floats, Floats]:
     """Build a patch and a perturbation that refute Theorem 1 as printed.
 
-    Parameters
-    ----------
-    excess : float, above 0
-        By how much ‖E‖ exceeds half of the gap, relatively.
-
-    Returns
-    -------
-    laplacian : float array, shape (2, 2)
-        Normalized Laplacian of two joined nodes: eigenvalues 0 and 2.
-    perturbation : float array, shape (2, 2)
-        Symmetric, of spectral norm 1 + excess; with k = 1 it turns the bottom eigenvector by 90°.
+    The normalized Laplacian of two joined nodes has eigenvalues 0 and 2. The perturbation has the spectral norm
+    1 + excess, relatively so much above half of the gap, and turns the bottom eigenvector (k = 1) by 90°.
     """
     return np.array([[1.0, -1.0], [-1.0, 1.0]]), (1.0 + excess) * np.array([[0.0, 1.0], [1.0, 0.0]])

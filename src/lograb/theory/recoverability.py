@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lograb.errors import LograbError
+from lograb.pairs import edge_keys
 from lograb.theory.heat import normalized_laplacian
 from lograb.types import Bools, Floats, Ints
 
@@ -19,21 +20,12 @@ Recover = Callable[[Floats, Floats, Bools], Bools]
 
 
 def relative_error(truth: Ints, claimed: Ints, n_nodes: int) -> float:
-    """Compute ‖Â - A‖_F / ‖A‖_F from edge lists, in O(|E| log |E|).
+    """Compute ‖Â - A‖_F / ‖A‖_F from lists (m, 2) of unique pairs (u, w), u < w, in O(|E| log |E|).
 
-    Parameters
-    ----------
-    truth, claimed : int arrays, shape (m, 2)
-        Unique pairs (u, w) with u < w.
-    n_nodes : int
-
-    Returns
-    -------
-    float
-        0 where both are empty, infinite where only the truth is.
+    It is 0 where both are empty, infinite where only the truth is.
     """
-    keys = [edges[:, 0] * n_nodes + edges[:, 1] for edges in (truth, claimed)]
-    return error_from_counts(len(np.setxor1d(keys[0], keys[1], assume_unique=True)), len(truth))
+    differing = np.setxor1d(edge_keys(truth, n_nodes), edge_keys(claimed, n_nodes), assume_unique=True)
+    return error_from_counts(len(differing), len(truth))
 
 
 def error_from_counts(mistakes: int, n_edges: int) -> float:
@@ -64,14 +56,8 @@ def truncated_inverse(vectors: Floats, values: Floats, truth: Bools) -> Bools:
 def recoverable_rank(truth: Bools, epsilon: float, recover: Recover = truncated_inverse) -> int | None:
     """Find the empirical k*(ε): the least k at which `recover` errs by at most ε (Definition 2).
 
-    The error need not fall with k; this is the first k that suffices. None where no k does.
-
-    Parameters
-    ----------
-    truth : bool array, shape (q, q)
-    epsilon : float
-    recover : callable
-        See `Recover`; by default the truncated inverse with the best threshold.
+    The error need not fall with k; this is the first k that suffices. None where no k does. By default `recover`
+    is the truncated inverse with the best threshold.
     """
     if epsilon < 0:
         raise LograbError(f"epsilon must not be negative, got {epsilon}")
@@ -94,15 +80,7 @@ def union_error_bound(patch_mistakes: Ints, n_unseen: int, n_edges: int) -> floa
 
     Each wrong pair of the union, or each missing one, is wrong in some patch or lies in none:
     |Ê Δ E| <= Σ_v mistakes_v + unseen. With exact patches equality holds: no alignment enters.
-    (A pair claimed by any patch is claimed; hence a true edge is missing only if every patch misses it.)
-
-    Parameters
-    ----------
-    patch_mistakes : int array, shape (n_patches,)
-        Wrongly judged pairs of each patch.
-    n_unseen : int
-        True edges that no patch contains.
-    n_edges : int
-        All true edges.
+    (A pair claimed by any patch is claimed; hence a true edge is missing only if every patch misses it.) The
+    unseen are the true edges that no patch contains, `n_edges` counts all true edges.
     """
     return error_from_counts(int(np.sum(patch_mistakes)) + n_unseen, n_edges)

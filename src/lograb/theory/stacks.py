@@ -8,30 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from lograb.errors import LograbError
+from lograb.pairs import patches_by_size, spectra_of
+from lograb.ragged import owners
 from lograb.types import Bools, Floats, Ints, Observations
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Some patches with q members and k eigenvectors each.
+    """Some patches with q members and k eigenvectors each."""
 
-    Attributes
-    ----------
-    which : int64 array, shape (b,)
-        Patch numbers.
-    vectors : float64 array, shape (b, q, k)
-    values : float64 array, shape (b, k)
-    next_values : float64 array, shape (b,)
-        NaN where the spectrum is complete or the value was not shown.
-    hubs : int64 array, shape (b,)
-        Position of the member that the protocol says is joined to all others, or -1.
-    """
-
-    which: Ints
-    vectors: Floats
-    values: Floats
-    next_values: Floats
-    hubs: Ints
+    which: Ints  # (b,), patch numbers
+    vectors: Floats  # (b, q, k)
+    values: Floats  # (b, k)
+    next_values: Floats  # (b,), NaN where the spectrum is complete or the value was not shown
+    hubs: Ints  # (b,), position of the member that the protocol says is joined to all others, or -1
 
     @property
     def complete(self) -> bool:
@@ -39,21 +29,14 @@ class Stack:
         return bool(self.vectors.shape[1] == self.vectors.shape[2])
 
 
-def stacks_of(seen: Observations, max_size: int, n_bytes: int = 1 << 24) -> Iterator[Stack]:
-    """Yield all patches with 2 .. max_size members, in stacks of at most n_bytes (one patch at least)."""
+def stacks_of(seen: Observations, max_size: int) -> Iterator[Stack]:
+    """Yield all patches with 2 .. max_size members."""
     if seen.values is None:
         raise LograbError("certificates need the eigenvalues, and these observations withhold them")
-    sizes, hubs = seen.sizes, _hubs(seen)
-    shapes = np.stack([sizes, seen.ranks], axis=1)[(sizes >= 2) & (sizes <= max_size)]
-    for q, k in np.unique(shapes, axis=0):
-        group = np.flatnonzero((sizes == q) & (seen.ranks == k))
-        at_once = max(1, int(n_bytes // (8 * q * q)))
-        for start in range(0, len(group), at_once):
-            which = group[start : start + at_once]
-            vectors = seen.vectors[seen.vector_ptr[which][:, None] + np.arange(q * k)].reshape(-1, q, k)
-            values = seen.values[seen.value_ptr[which][:, None] + np.arange(k)]
-            after = np.full(len(which), np.nan) if seen.next_values is None else seen.next_values[which]
-            yield Stack(which, vectors, values, after, hubs[which])
+    hubs = _hubs(seen)
+    for which, q in patches_by_size(seen, max_size):
+        after = np.full(len(which), np.nan) if seen.next_values is None else seen.next_values[which]
+        yield Stack(which, *spectra_of(seen, which, q), after, hubs[which])
 
 
 def adjacency_of(patch_edges: tuple[Ints, Ints], which: Ints, q: int) -> Bools:
@@ -71,7 +54,7 @@ def _hubs(seen: Observations) -> Ints:
     hubs = np.full(seen.n_patches, -1, dtype=np.int64)
     if seen.centres is None or seen.protocol.strategy != "d-hop" or seen.protocol.d != 1:
         return hubs
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
+    owner = owners(seen.ptr)
     at = np.flatnonzero(seen.nodes == seen.centres[owner])
     hubs[owner[at]] = at - seen.ptr[owner[at]]
     return hubs

@@ -20,31 +20,11 @@ from lograb.errors import LograbError
 from lograb.types import Floats
 
 
-def best_rotation(first: Floats, second: Floats) -> Floats:
-    """Solve the orthogonal Procrustes problem: Q in O(k) with the least ‖first - second Q‖_F.
-
-    Parameters
-    ----------
-    first, second : float arrays, shape (m, k)
-    """
-    left, _, right = np.linalg.svd(second.T @ first)
-    return np.asarray(left @ right)
-
-
-def alignment_residual(first: Floats, second: Floats) -> float:
-    """Measure ‖first - second Q‖_F at the best Q, the left side of Lemma 4; also its mismatch at σ = 0."""
-    return float(np.linalg.norm(first - second @ best_rotation(first, second)))
-
-
 def alignment_bound(error_first: float, error_second: float, mismatch: float = 0.0) -> float:
-    """Bound the alignment residual of perturbed overlaps: mismatch + ‖E_v‖_F + ‖E_w‖_F.
+    """Bound the `procrustes_distance` of perturbed overlaps, the left side of Lemma 4.
 
-    Parameters
-    ----------
-    error_first, error_second : float
-        Frobenius norms of the perturbations of the two (m, k) overlap blocks.
-    mismatch : float
-        `alignment_residual` of the unperturbed blocks. Lemma 4 as printed sets it to 0.
+    It is at most mismatch + ‖E_v‖_F + ‖E_w‖_F, where the mismatch is the distance of the unperturbed overlaps.
+    Lemma 4 as printed sets it to 0.
     """
     return mismatch + error_first + error_second
 
@@ -71,14 +51,8 @@ def stitch_bound(sigma: float, consensus: int, constant: float = 1.0) -> float:
 def accumulated_rotation_error(steps: Floats | list[float], k: int) -> float:
     """Bound the rotation error after a chain of stitches: the sum of the steps' errors, at most 2 √k.
 
-    The induction step needs no approximation: Q̂R̂ - QR = Q̂ (R̂ - R) + (Q̂ - Q) R exactly.
-
-    Parameters
-    ----------
-    steps : float array, shape (depth,)
-        ‖Q̂ - Q‖_F of every stitch on the way from the root.
-    k : int
-        Dimension of the rotations.
+    The steps are ‖Q̂ - Q‖_F of every stitch on the way from the root, k the dimension of the rotations. The
+    induction step needs no approximation: Q̂R̂ - QR = Q̂ (R̂ - R) + (Q̂ - Q) R exactly.
     """
     return float(min(np.sum(steps), 2.0 * np.sqrt(k)))
 
@@ -86,15 +60,8 @@ def accumulated_rotation_error(steps: Floats | list[float], k: int) -> float:
 def accumulation_bound(depth: int, align: float, local: float = 0.0, embedding_norm: float = 1.0) -> float:
     """Bound the embedding error at a depth (accumulation lemma): ‖P‖ depth ε_align + ε_local.
 
-    Parameters
-    ----------
-    depth : int
-    align : float
-        Bound on the *rotation* error ‖Q̂ - Q‖_F of each stitch (see `rotation_bound`).
-    local : float
-        ‖E_u‖_F of the patch's own embedding.
-    embedding_norm : float
-        Spectral norm of the embedding; 1 for orthonormal columns.
+    ε_align bounds the *rotation* error of each stitch (see `rotation_bound`), ε_local is ‖E_u‖_F of the patch's
+    own embedding, and ‖P‖ its spectral norm, 1 for orthonormal columns.
     """
     if depth < 0:
         raise LograbError(f"a depth must not be negative, got {depth}")

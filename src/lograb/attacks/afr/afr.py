@@ -3,20 +3,24 @@
 Inside an island a node's position x_u is the mean of its aligned rows of φ, and a pair that shares
 one of the island's patches is scored by ⟨x_u, x_w⟩, the island's version of the heat kernel. The mean
 is taken over patches that share a frame, dimension by dimension; what was not aligned is the patch's own. A pair
-is claimed where its score exceeds its threshold. The margin m = score / threshold, in the mean over the
-core patches that contain the pair, becomes m / (1 + m), which is comparable with the probabilities of
-cross-voting.
+is claimed where its score exceeds its threshold. The margin m = score / threshold, with means over the
+core patches that contain the pair, becomes m / (1 + m): claimed pairs have at least a half.
+
+Algorithm 2 returns the islands, whose edges are the claimed ones, and beside them the probable edges between
+islands (Ê_cross). Merged, these follow the islands' edges, with half of their probability for a score, and never
+displace one.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lograb.attacks.afr.bundle import adjust, eligible_pairs
 from lograb.attacks.afr.core import Fidelity, fidelity
-from lograb.attacks.afr.cross_votes import cross_votes, in_one_island
+from lograb.attacks.afr.cross_votes import cross_votes
 from lograb.attacks.afr.islands import Assembler, Assembly
 from lograb.attacks.afr.kernel import LocalGraphs, group_means, local_graphs, pair_margins
 from lograb.attacks.afr.settings import AfrSettings
@@ -24,7 +28,7 @@ from lograb.attacks.alignment.overlaps import padded_coordinates
 from lograb.attacks.attack import SPECTRAL, Attack
 from lograb.attacks.thresholds import among_best
 from lograb.errors import LograbError
-from lograb.pairs import too_large, unpair
+from lograb.pairs import edge_keys, patches_by_size, too_large, unpair
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.theory.inliers import survivable_inliers
@@ -62,16 +66,34 @@ def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DE
     assembly = Assembler(seen, local, coordinates, trust.score, core, settings, rng).run()
     adjusted = _adjust_islands(seen, local, trust, assembly, settings)
     if settings.score == "local":
-        keys, margins = pair_margins(seen, coordinates, core, settings, np.maximum(trust.score, 1e-12))
+        keys, margins = _judge(seen, trust, coordinates, np.maximum(trust.score, 1e-12), settings)
     else:
-        positions = group_means(seen, assembly.positions, assembly.group)
-        keys, margins = pair_margins(seen, positions, core, settings)
-    edges, scores, judged, judged_scores, island = _claims(seen, keys, margins, assembly.island_of, settings)
+        keys, margins = _judge(seen, trust, group_means(seen, assembly.positions, assembly.group), None, settings)
+    scores = np.maximum(margins, 0.0) / (1.0 + np.maximum(margins, 0.0))
+    judged = unpair(keys, max(seen.n_nodes, 1))
+    claimed = scores >= (0.5 if settings.output == "cap" else 0.0)
+    if settings.top_k is not None:
+        claimed[claimed] = among_best(judged[claimed], scores[claimed], settings.top_k, seen.n_nodes)
     nodes = np.unique(seen.nodes[np.isin(owners(seen.ptr), core)])
-    told = _diagnostics(trust, assembly, adjusted, settings) | {"skipped_patches": skipped}
-    if settings.cross_voting:
-        told["patches_without_vote"] = int((seen.sizes > settings.vote_size).sum())
-    return Reconstruction(seen.n_nodes, edges, scores, nodes, judged, judged_scores, island, told)
+    told = {"skipped_patches": skipped, **trust.why(settings), **_diagnostics(trust, assembly, adjusted, settings)}
+    found = Reconstruction(seen.n_nodes, judged[claimed], scores[claimed], nodes, judged, scores,
+                           assign_nodes(seen, assembly.island_of), told)  # fmt: skip
+    return found if settings.cross_voting == "off" else _vote(seen, found, settings)
+
+
+def _judge(
+    seen: Observations, trust: Fidelity, positions: Floats, weights: Floats | None, settings: AfrSettings
+) -> tuple[Ints, Floats]:
+    """Judge the pairs inside core patches by inner products of positions, shape (n_entries, dims)."""
+
+    def kernels(which: Ints, q: int) -> Floats:
+        rows = positions[seen.ptr[which][:, None] + np.arange(q)]
+        return np.asarray(rows @ rows.swapaxes(1, 2))
+
+    batches = [(kept, q) for which, q in patches_by_size(seen, settings.max_size)
+               if len(kept := which[trust.core[which]])]  # fmt: skip
+    keys, _, margins = pair_margins(seen, batches, kernels, settings.margins, weights)
+    return keys, margins
 
 
 def assign_nodes(seen: Observations, island_of: Ints) -> Ints:
@@ -132,29 +154,29 @@ def _adjust_islands(
     return {"bundle_objective": objective, "cycle_consistency": {"before": before, "after": after}}
 
 
-def _claims(
-    seen: Observations, keys: Ints, margins: Floats, island_of: Ints, settings: AfrSettings
-) -> tuple[Ints, Floats, Ints, Floats, Ints]:
-    """Combine islands and votes into claimed edges and judged pairs, each with its score; and nodes' islands."""
-    island = assign_nodes(seen, island_of)
-    scores = np.maximum(margins, 0.0) / (1.0 + np.maximum(margins, 0.0))
-    if settings.cross_voting:
-        pairs, chance = cross_votes(seen, island, settings.c0, settings.kappa, settings.vote_size)
-        if settings.inter_island == "apart":
-            apart = ~in_one_island(seen, island_of, pairs)
-            pairs, chance = pairs[apart], chance[apart]
-        keys = np.concatenate([keys, pairs[:, 0] * seen.n_nodes + pairs[:, 1]])
-        scores = np.concatenate([scores, chance])
-        order = np.lexsort((-scores, keys))
-        first = np.diff(keys[order], prepend=-1) > 0
-        keys, scores = keys[order][first], scores[order][first]
-    judged = unpair(keys, max(seen.n_nodes, 1))
-    claimed = scores >= (0.5 if settings.output == "cap" else 0.0)
-    edges, strength = judged[claimed], scores[claimed]
+def _vote(seen: Observations, found: Reconstruction, settings: AfrSettings) -> Reconstruction:
+    """Add the edges between islands that votes suggest: beside the islands' edges, or after them."""
+    assert found.islands is not None
+    assert found.judged is not None
+    assert found.judged_scores is not None
+    pairs, chance = cross_votes(seen, found.islands, settings.c0, settings.kappa, settings.vote_size)
+    claimed = np.isin(edge_keys(pairs, seen.n_nodes), edge_keys(found.edges, seen.n_nodes))
+    pairs, chance = pairs[~claimed], chance[~claimed]
+    told = found.diagnostics | {"cross_edges": len(pairs),
+                                "patches_without_vote": int((seen.sizes > settings.vote_size).sum())}  # fmt: skip
+    if settings.cross_voting == "beside":
+        return replace(found, cross=pairs, cross_scores=chance, diagnostics=told)
+    edges, scores = np.concatenate([found.edges, pairs]), np.concatenate([found.scores, chance / 2])
     if settings.top_k is not None:
-        kept = among_best(edges, strength, settings.top_k, seen.n_nodes)
-        edges, strength = edges[kept], strength[kept]
-    return edges, strength, judged, scores, island
+        kept = among_best(edges, scores + (np.arange(len(edges)) < len(found.edges)), settings.top_k, seen.n_nodes)
+        edges, scores = edges[kept], scores[kept]
+    # A pair that was judged in an island keeps the better of its two scores.
+    keys = edge_keys(np.concatenate([found.judged, pairs]), seen.n_nodes)
+    every = np.concatenate([found.judged_scores, chance / 2])
+    order = np.lexsort((-every, keys))
+    order = order[np.diff(keys[order], prepend=-1) > 0]
+    return replace(found, edges=edges, scores=scores, judged=unpair(keys[order], max(seen.n_nodes, 1)),
+                   judged_scores=every[order], diagnostics=told)  # fmt: skip
 
 
 def _diagnostics(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,19 @@ class Fidelity:
     score: Floats
     core: Bools
 
+    def why(self, settings: AfrSettings) -> dict[str, Any]:
+        """Count the patches that fail each demand on a core patch; in words where none meets them all."""
+        fails = {f"fidelity below {settings.s_min}": self.score < settings.s_min,
+                 f"gap below {settings.delta_min}": self.gap < settings.delta_min}  # fmt: skip
+        told = {what: int(which.sum()) for what, which in fails.items()}
+        large = int((~self.core & ~np.logical_or(*fails.values())).sum())
+        counts = told | ({"too many members": large} if large else {})
+        out: dict[str, Any] = {"not_core": counts}
+        if not self.core.any():
+            reasons = ", ".join(f"{count} with {what}" for what, count in counts.items())
+            out["nothing_claimed"] = f"none of {len(self.core)} patches is core: {reasons}"
+        return out
+
 
 def fidelity(seen: Observations, entropy: Floats, settings: AfrSettings) -> Fidelity:
     """Score every patch: s = α ρ + (1 - α) entropy, with ρ = δ / (δ + η).
@@ -31,12 +45,14 @@ def fidelity(seen: Observations, entropy: Floats, settings: AfrSettings) -> Fide
     """
     assert seen.values is not None
     assert seen.next_values is not None
-    complete = seen.complete
-    last = np.zeros(seen.n_patches)
-    kept = seen.ranks > 0
-    last[kept] = seen.values[seen.value_ptr[1:][kept] - 1]
-    gap = np.where(complete, np.inf, np.maximum(seen.next_values - last, 0.0))
-    residual = truncation_residual(seen.next_values, settings.t)
+    # The last kept eigenvalue, and the first one left out.
+    kept, beyond = np.zeros(seen.n_patches), np.where(seen.complete, np.inf, seen.next_values)
+    ends, some = seen.value_ptr[1:], seen.ranks > 0
+    kept[some] = seen.values[ends[some] - 1]
+    if settings.drop_last == "everywhere":
+        dropped = seen.complete & (seen.ranks > 1)
+        kept[dropped], beyond[dropped] = seen.values[ends[dropped] - 2], kept[dropped]
+    gap, residual = np.maximum(beyond - kept, 0.0), truncation_residual(beyond, settings.t)
     ratio = gap_to_truncation(gap, residual)
     score = mix(ratio, entropy, settings.alpha)
     core = (score >= settings.s_min) & (gap >= settings.delta_min) & (seen.sizes <= settings.max_size)

@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.alignment.overlaps import membership_matrix
-from lograb.ragged import owners
 from lograb.theory.voting import vote_probability
-from lograb.types import Bools, Floats, Ints, Observations
+from lograb.types import Floats, Ints, Observations
 
 
 def cross_votes(
@@ -35,12 +34,3 @@ def cross_votes(
     kept = (together.data > c0) & (island[u] != island[w]) & (island[u] >= 0) & (island[w] >= 0)
     pairs = np.stack([u[kept], w[kept]], axis=1).astype(np.int64)
     return pairs, vote_probability(together.data[kept], c0, kappa)
-
-
-def in_one_island(seen: Observations, island_of: Ints, pairs: Ints) -> Bools:
-    """Tell which pairs of nodes, shape (m, 2), lie together in an island; `island_of` has shape (n_patches,)."""
-    island = island_of[owners(seen.ptr)]
-    kept = island >= 0
-    places = (seen.nodes[kept], island[kept])
-    contains = sp.csr_array((np.ones(kept.sum(), dtype=np.int32), places), shape=(seen.n_nodes, seen.n_patches))
-    return np.asarray(contains[pairs[:, 0]].multiply(contains[pairs[:, 1]]).sum(axis=1) > 0).ravel()

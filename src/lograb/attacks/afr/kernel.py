@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.afr.settings import AfrSettings
-from lograb.attacks.thresholds import margins
-from lograb.pairs import mean_by_key, members_of, pair_keys, patches_by_size, spectra_of
+from lograb.pairs import members_of, pair_keys, patches_by_size, spectra_of
 from lograb.ragged import owners, pointer, ranges
 from lograb.theory.fidelity import structural_entropy
 from lograb.types import Floats, Ints, Observations
+
+# Eigenvalues that differ by less are taken for one.
+REPEATED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,24 +43,36 @@ class LocalGraphs:
     entropy: Floats
 
 
-def feature_map(seen: Observations, t: float) -> Floats:
-    """Scale every column of every embedding by exp(-tλ/2), flat like ``Observations.vectors``."""
+def damping(seen: Observations, t: float, drop_last: bool) -> Floats:
+    """Weigh every eigenpair by exp(-tλ/2), flat like ``Observations.values``.
+
+    With `drop_last` a complete patch of q members is left with k_Q = q - 1 pairs, as Algorithm 1 needs it: it
+    stores the eigenvalue after them. Where this one is repeated, which pair is the last is arbitrary; it is kept.
+    """
     assert seen.values is not None
-    scale = np.exp(-0.5 * t * seen.values)
+    weights = np.exp(-0.5 * t * seen.values)
+    last = seen.value_ptr[1:][seen.complete & (seen.ranks > 1)] - 1
+    weights[last[seen.values[last] - seen.values[last - 1] > REPEATED]] *= not drop_last
+    return weights
+
+
+def feature_map(seen: Observations, weights: Floats) -> Floats:
+    """Scale every column of every embedding by its weight, flat like ``Observations.vectors``."""
     rows = owners(seen.ptr)
-    return np.asarray(seen.vectors * scale[ranges(seen.value_ptr[rows], seen.ranks[rows])])
+    return np.asarray(seen.vectors * weights[ranges(seen.value_ptr[rows], seen.ranks[rows])])
 
 
 def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
     """Threshold the heat kernel of every patch and measure the entropy of the result."""
-    features = feature_map(seen, settings.t)
+    weights = damping(seen, settings.t, settings.drop_last != "no")
+    features = feature_map(seen, weights)
     entropy = np.zeros(seen.n_patches)
     counts = np.zeros(seen.n_patches, dtype=np.int64)
     found: list[tuple[Ints, Ints, Ints]] = []
     for which, q in patches_by_size(seen, settings.max_size):
         vectors, values = spectra_of(seen, which, q)
-        phi = vectors * np.exp(-0.5 * settings.t * values)[:, None, :]
-        claimed = margins(phi @ phi.swapaxes(1, 2), vectors, values, settings.t, settings.threshold) >= 1
+        phi = vectors * weights[seen.value_ptr[which][:, None] + np.arange(values.shape[1])][:, None, :]
+        claimed = settings.margins(phi @ phi.swapaxes(1, 2), vectors, values) >= 1
         claimed[:, np.arange(claimed.shape[1]), np.arange(claimed.shape[1])] = False
         entropy[which] = structural_entropy(claimed.sum(axis=2))
         patch, i, j = np.nonzero(np.triu(claimed, 1))
@@ -72,41 +87,51 @@ def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
 
 
 def pair_margins(
-    seen: Observations, positions: Floats, core: Ints, settings: AfrSettings, weights: Floats | None = None
-) -> tuple[Ints, Floats]:
-    """Score all pairs inside core patches by inner products of positions over their threshold.
+    seen: Observations,
+    batches: list[tuple[Ints, int]],
+    kernels: Callable[[Ints, int], Floats],
+    rule: Callable[[Floats, Floats, Floats], Floats],
+    weights: Floats | None = None,
+) -> tuple[Ints, Floats, Floats]:
+    """Judge all pairs inside some patches: by their mean entry, and by what it is of its threshold.
+
+    Every patch finds its thresholds among the mean entries of its pairs, in which noise has averaged out. So
+    wherever a patch can claim a pair, some pair is claimed: what passes the highest threshold passes all its own.
 
     Parameters
     ----------
-    positions : float array, shape (n_entries, dims)
-        What stands for φ at every entry; see `group_means`.
-    core : int64 array
-        Patch numbers.
+    batches : list of (patch numbers, size)
+        Patches of one size and rank each, as `lograb.pairs.patches_by_size` gives them.
+    kernels : function (which, q) -> float array, shape (b, q, q)
+    rule : function (kernels, vectors, values) -> margins, shape (b, q, q)
     weights : float array, shape (n_patches,), optional
-        How much each patch counts in the mean over the patches of a pair; all alike by default.
+        How much each patch counts in the mean entry; all alike by default.
 
     Returns
     -------
     keys : int64 array
         Pair numbers u * n_nodes + w, increasing.
-    margins : float array
+    entries, margins : float arrays
+        Means over the patches that contain a pair.
     """
     keys, found, heavy = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0)]
-    is_core = np.zeros(seen.n_patches, dtype=bool)
-    is_core[core] = True
-    for every, q in patches_by_size(seen, settings.max_size):
-        which = every[is_core[every]]
-        if not len(which):
-            continue
-        rows = positions[seen.ptr[which][:, None] + np.arange(q)]
-        ratio = margins(rows @ rows.swapaxes(1, 2), *spectra_of(seen, which, q), settings.t, settings.threshold)
+    for which, q in batches:
         pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
         keys.append(pairs.ravel())
-        found.append(ratio[:, i, j].ravel())
-        if weights is not None:
-            heavy.append(np.repeat(weights[which], pairs.shape[1]))
-    heavier = None if weights is None else np.concatenate(heavy)
-    return mean_by_key(np.concatenate(keys), np.concatenate(found), heavier)
+        found.append(kernels(which, q)[:, i, j].ravel())
+        heavy.append(np.repeat(np.ones(len(which)) if weights is None else weights[which], pairs.shape[1]))
+    unique, index, counts = np.unique(np.concatenate(keys), return_inverse=True, return_counts=True)
+    heavier = np.concatenate(heavy)
+    total, share = (np.bincount(index, w, len(unique)) for w in (heavier * np.concatenate(found), heavier))
+    entries = total / share
+    means, ratios, start = entries[index], [np.empty(0)], 0
+    for which, q in batches:
+        i, j = np.triu_indices(q, k=1)
+        kernel = np.zeros((len(which), q, q))
+        kernel[:, i, j] = kernel[:, j, i] = means[start : start + len(which) * len(i)].reshape(len(which), -1)
+        ratios.append(rule(kernel, *spectra_of(seen, which, q))[:, i, j].ravel())
+        start += len(ratios[-1])
+    return unique, entries, np.bincount(index, np.concatenate(ratios), len(unique)) / counts
 
 
 def group_means(seen: Observations, positions: Floats, group: Ints) -> Floats:

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lograb.attacks.thresholds import ThresholdName
+from lograb.attacks.thresholds import TAU, ThresholdName, margins
 from lograb.types import Floats, Ints
 
 # The table's adaptive-penalty scaling for the k it was tuned at; between them the nearest k counts.
@@ -20,13 +20,15 @@ class AfrSettings(BaseModel):
     Attributes
     ----------
     t : time of the heat kernel.
-    threshold : * how a kernel becomes a graph; see `lograb.attacks.thresholds`.
+    threshold, tau : * how a kernel becomes a graph; see `lograb.attacks.thresholds`.
+    drop_last : * whether complete patches enter without their last eigenpair, k_Q = q - 1: into the ``kernel``,
+        ``everywhere`` (into gap and residual too, which makes the filter of core patches bite), or ``no``.
     alpha : weight of the gap-to-truncation ratio in the fidelity score; 1 leaves the ratio alone,
         0 the entropy.
     s_min, delta_min, q_max : what makes a core patch.
     k_base, gamma : the adaptive overlap; gamma None takes the table's value for the shared k.
     align_dim : ``full`` aligns in all k dimensions, as printed, and needs overlaps of k + 1 nodes;
-        ``auto`` aligns in the r leading dimensions that an overlap of r + 1 nodes supports.
+        ``auto`` aligns in the r leading dimensions for which an overlap has twice the nodes that pin them down.
     order : ``fidelity`` stitches the most trustworthy pairs first, ``random`` ablates that.
     adaptive : whether the demanded overlap grows as fidelity falls.
     ransac : whether alignment is robust; plain Procrustes otherwise.
@@ -35,9 +37,8 @@ class AfrSettings(BaseModel):
     connected : * demand on the overlap: ``connected``, ``diameter`` (at most 2) or ``any``.
     bundle : ``joint`` over absolute rotations, ``literal`` as printed (pair by pair), or ``off``.
     bundle_steps : most steps of descent.
-    cross_voting, c0, kappa : links between islands by co-occurrence.
-    inter_island : * which pairs cross-voting is about: with ``assigned`` those whose nodes are assigned to
-        different islands, though an island may contain both; with ``apart`` those that no island contains.
+    cross_voting, c0, kappa : links between islands by co-occurrence: ``beside`` the claimed edges, as Algorithm 2
+        returns them, ``merged`` with them, islands' edges first, or ``off``.
     score : * ``island`` scores a pair by the island's mean positions; ``local`` by the mean of the patches' own
         heat kernels, weighted by fidelity, as if nothing had been stitched.
     top_k : keep an edge if it is among the top_k best of one of its two nodes, so that a node may have more;
@@ -51,7 +52,9 @@ class AfrSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     t: float = Field(default=0.8, gt=0)
-    threshold: ThresholdName = "half-edge"
+    threshold: ThresholdName = "noise"
+    tau: float = Field(default=TAU, gt=0)
+    drop_last: Literal["no", "kernel", "everywhere"] = "kernel"
     alpha: float = Field(default=0.7, ge=0, le=1)
     s_min: float = Field(default=0.6, ge=0, le=1)
     delta_min: float = Field(default=0.1, ge=0)
@@ -67,10 +70,9 @@ class AfrSettings(BaseModel):
     connected: Literal["connected", "diameter", "any"] = "connected"
     bundle: Literal["joint", "literal", "off"] = "joint"
     bundle_steps: int = Field(default=100, ge=0)
-    cross_voting: bool = True
+    cross_voting: Literal["beside", "merged", "off"] = "beside"
     c0: int = Field(default=2, ge=0)
     kappa: float = Field(default=1.0, gt=0)
-    inter_island: Literal["assigned", "apart"] = "assigned"
     score: Literal["island", "local"] = "island"
     top_k: int | None = Field(default=5, ge=1)
     output: Literal["cap", "fill"] = "cap"
@@ -82,6 +84,10 @@ class AfrSettings(BaseModel):
         if self.output == "fill" and self.top_k is None:
             raise ValueError("output=fill without a top_k would claim every pair: set top_k")
         return self
+
+    def margins(self, kernel: Floats, vectors: Floats, values: Floats) -> Floats:
+        """Divide the entries of kernels by their thresholds; see `lograb.attacks.thresholds.margins`."""
+        return margins(kernel, vectors, values, self.t, self.threshold, self.tau)
 
     def gamma_at(self, k: int) -> float:
         """Give the scaling for embeddings of k columns."""

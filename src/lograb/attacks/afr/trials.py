@@ -80,9 +80,10 @@ class Trial:
 def dimension(overlap: Ints | int, k: int, rank: Ints | int, settings: AfrSettings) -> Ints:
     """Number of leading dimensions in which an overlap can be aligned; any shape.
 
-    ``full``: all k. ``auto``: as many as r + 1 shared nodes pin down, at most the ranks of both.
+    ``full``: all k. ``auto``: at most the ranks of both, and so few that a sample of r + 1 is no more than half of
+    the overlap: RANSAC can then reject the other half.
     """
-    supported = np.maximum(1, np.minimum(np.asarray(overlap) - 1, rank))
+    supported = np.maximum(1, np.minimum(np.asarray(overlap) // 2 - 1, rank))
     return np.full_like(supported, k) if settings.align_dim == "full" else supported
 
 

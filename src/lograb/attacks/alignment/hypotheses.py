@@ -38,23 +38,14 @@ from lograb.types import Bools, Floats, Ints
 class Level:
     """How closely to bracket.
 
-    Attributes
-    ----------
-    start : float
-        Singular values above this share of the norm come close to 1.
-    steps : int
-        Steps of the iteration.
-    dtype : float32 or float64
-        Precision of the iteration.
-    slack : float
-        Widens the brackets by this share of the squared norms, against rounding. A step magnifies errors by at
-        most 1.5 √3; they come to about 1e-5 after five steps in single, 1e-12 after nine in double precision.
+    A step magnifies errors by at most 1.5 √3; they come to about 1e-5 after five steps in single, 1e-12 after nine
+    in double precision.
     """
 
-    start: float
-    steps: int
-    dtype: npt.DTypeLike
-    slack: float
+    start: float  # singular values above this share of the norm come close to 1
+    steps: int  # of the iteration
+    dtype: npt.DTypeLike  # its precision, float32 or float64
+    slack: float  # widens the brackets by this share of the squared norms, against rounding
 
     @cached_property
     def scalings(self) -> list[float]:
@@ -109,13 +100,7 @@ _room = Room()
 def best_sample(first: Floats, second: Floats, sample: Ints, tolerance: float) -> tuple[int, Floats, Bools]:
     """Find the first of the samples whose alignment most points agree with, that alignment, and who agrees.
 
-    Parameters
-    ----------
-    first, second : float arrays, shape (m, r)
-    sample : int array, shape (n, size)
-        Rows of both.
-    tolerance : float
-        Largest residual of a point that agrees.
+    A sample (n, size) is made of rows of both sets (m, r); points agree whose residual is within the tolerance.
     """
     r = first.shape[1]
     few = DECOMPOSED // r**2
@@ -164,12 +149,7 @@ def contenders(low: Ints, high: Ints) -> Ints:
 
 
 def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level: Level) -> tuple[Ints, Ints]:
-    """Count, for the alignment of each sample, the points that certainly and those that possibly agree.
-
-    Returns
-    -------
-    low, high : int64 arrays, shape (n,)
-    """
+    """Count, for the alignment of each sample, the points that certainly and those that possibly agree."""
     (m, r), (n, size) = first.shape, sample.shape
     points = np.stack([first, second], axis=1)
     squares = np.einsum("msr,msr->sm", points, points)
@@ -209,12 +189,8 @@ def bracket(first: Floats, second: Floats, sample: Ints, tolerance: float, level
 def _squeeze(matrices: Floats, level: Level, least: float) -> Floats:
     """Carry the singular values of stacked matrices into [0, 1] and close to 1.
 
-    Parameters
-    ----------
-    matrices : float array, shape (4, n, r, r)
-        The first of the four is squeezed; all are overwritten, and one of them is returned.
-    least : float
-        Norms below this are rounding errors: such matrices are left small, so that their brackets stay open.
+    Of the matrices (4, n, r, r) the first is squeezed; all are overwritten, and one of them is returned. Norms
+    below `least` are rounding errors: such matrices are left small, so that their brackets stay open.
     """
     here: Floats
     here, there, copy, gram = matrices
@@ -242,14 +218,7 @@ def _squeeze(matrices: Floats, level: Level, least: float) -> Floats:
 def _half_residuals(a: Floats, images: Floats, squares: Floats, slack: float) -> tuple[Floats, Floats]:
     """Bracket half the squared residuals by middle and half-width, each of shape (n, m).
 
-    Parameters
-    ----------
-    a : float array, shape (r, m)
-        Points of the first set, one per column.
-    images : float array, shape (2, n, r, m)
-        Points of the first set, a Xᵀ, and of the second, b X.
-    squares : float array, shape (2, m)
-        ‖a‖² and ‖b‖².
+    From points of the first set in columns (r, m), images a Xᵀ and b X (2, n, r, m), and squared lengths (2, m).
     """
     rest = np.einsum("snrm,snrm->snm", images, images)
     np.subtract(((1.0 + slack) * squares)[:, None], rest, out=rest)

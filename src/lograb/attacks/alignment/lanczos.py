@@ -24,21 +24,15 @@ def leading_eigenvectors(
     """Find the `count` largest eigenvalues (descending) of a matrix whose eigenvalues do not exceed 1.
 
     Long thin patch graphs have hardly any eigenvalue gap, and Lanczos iterations stall; but their matrix
-    has a narrow band, and can be inverted. Where neither works, the eigenvectors found so far must do.
-
-    Parameters
-    ----------
-    matrix : sparse array, shape (n, n), symmetric
-    start : float array with at least n entries
-    tolerance : relative accuracy
-    dense_below : matrices of this size or less are solved by a dense method
+    has a narrow band, and can be inverted. Where neither works, the eigenvectors found so far must do. Matrices of
+    up to `dense_below` rows are solved by a dense method. The start vector may be longer than needed.
 
     Returns
     -------
     values : float array
     vectors : float array, shape (n, len(values))
     converged : bool
-        Whether the accuracy was met.
+        Whether the relative accuracy `tolerance` was met.
     """
     n = matrix.shape[0]
     count = min(count, n)

@@ -16,23 +16,13 @@ from lograb.types import Floats, Ints, Observations
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """Pairs of patches that share nodes.
+    """Pairs of patches that share nodes, as positions in ``Observations.nodes``."""
 
-    Attributes
-    ----------
-    first, second : int64 arrays, shape (n_pairs,)
-        Patch numbers, first < second.
-    ptr : int64 array, shape (n_pairs + 1,)
-        Where the shared nodes of each pair start.
-    in_first, in_second : int64 arrays, shape (n_shared,)
-        Shared nodes as positions in ``Observations.nodes``, in the first and in the second patch.
-    """
-
-    first: Ints
-    second: Ints
-    ptr: Ints
-    in_first: Ints
-    in_second: Ints
+    first: Ints  # (n_pairs,), patch numbers
+    second: Ints  # (n_pairs,), larger ones
+    ptr: Ints  # (n_pairs + 1,), where the shared nodes of each pair start
+    in_first: Ints  # (n_shared,), their positions in the first patch
+    in_second: Ints  # (n_shared,), and in the second
 
     def __len__(self) -> int:
         return len(self.first)
@@ -61,12 +51,6 @@ def count_overlaps(seen: Observations, at_least: int, which: Ints | None = None)
     return first[order], second[order], shared.data[kept][order].astype(np.int64)
 
 
-def find_overlaps(seen: Observations, at_least: int, which: Ints | None = None) -> Overlaps:
-    """Find the shared nodes of all pairs of patches (among `which`) that share `at_least`."""
-    first, second, _ = count_overlaps(seen, at_least, which)
-    return locate_overlaps(seen, first, second)
-
-
 def locate_overlaps(seen: Observations, first: Ints, second: Ints) -> Overlaps:
     """Find the shared nodes of given pairs of patches."""
     return locate_shared(seen.ptr, seen.nodes, seen.n_nodes, first, second)
@@ -91,38 +75,10 @@ def locate_shared(ptr: Ints, nodes: Ints, n_nodes: int, first: Ints, second: Int
 
 
 def padded_coordinates(seen: Observations, vectors: Floats, dim: int) -> Floats:
-    """Lay ragged embeddings out as one row per entry, zero columns beyond a patch's rank.
-
-    Parameters
-    ----------
-    vectors : float array, flat like ``Observations.vectors``
-    dim : int
-        Number of columns; further ones are dropped.
-
-    Returns
-    -------
-    float array, shape (n_entries, dim)
-    """
+    """Lay vectors, flat like ``Observations.vectors``, out as rows (n_entries, dim), zero beyond their rank."""
     ranks = np.repeat(seen.ranks, seen.sizes)
     row, column = owners(pointer(ranks)), ranges(np.zeros_like(ranks), ranks)
     out = np.zeros((len(ranks), dim))
     kept = column < dim
     out[row[kept], column[kept]] = vectors[kept]
-    return out
-
-
-def cross_products(coordinates: Floats, overlaps: Overlaps) -> Floats:
-    """Compute BᵀA of every pair, A the shared rows in the first patch, B in the second.
-
-    Pairs are stacked by overlap size, so that the work is in batched matrix products.
-    """
-    k = coordinates.shape[1]
-    out = np.zeros((len(overlaps), k, k))
-    for size in np.unique(overlaps.sizes):
-        which = np.flatnonzero(overlaps.sizes == size)
-        for start in range(0, len(which), 4096):
-            part = which[start : start + 4096]
-            rows = overlaps.ptr[part][:, None] + np.arange(size)
-            a, b = coordinates[overlaps.in_first[rows]], coordinates[overlaps.in_second[rows]]
-            out[part] = b.swapaxes(1, 2) @ a
     return out

@@ -5,33 +5,18 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from lograb.attacks.alignment.overlaps import membership_matrix
+from lograb.attacks.alignment.overlaps import count_overlaps
 from lograb.ragged import pointer
 from lograb.types import Ints, Observations
 
 
 def choose_pairs(seen: Observations, at_least: int, max_partners: int | None) -> tuple[Ints, Ints, Ints]:
-    """List pairs of patches that share `at_least` nodes, with their overlap sizes.
+    """List pairs of patches that share `at_least` nodes, in lexicographic order, with their overlap sizes.
 
-    Parameters
-    ----------
-    max_partners : int or None
-        Keep for each patch its largest overlaps only (a pair stays if either patch keeps it), and a
-        spanning forest of largest overlaps, so that the cap never tears a component apart. With 0
-        the forest alone is left.
-
-    Returns
-    -------
-    first, second : int64 arrays, first < second, in lexicographic order
-    overlap : int64 array
+    Unless `max_partners` is None, only so many largest overlaps of each patch are kept (a pair stays if either
+    patch keeps it), and a spanning forest of largest overlaps, so that the cap never tears a component apart.
     """
-    inside = membership_matrix(seen)
-    shared = sp.triu(inside @ inside.T, k=1, format="csr")
-    shared.data[shared.data < at_least] = 0
-    shared.eliminate_zeros()
-    shared.sort_indices()
-    first = np.repeat(np.arange(seen.n_patches), np.diff(shared.indptr))
-    second, overlap = shared.indices.astype(np.int64), shared.data.astype(np.int64)
+    first, second, overlap = count_overlaps(seen, at_least)
     if max_partners is not None:
         kept = _largest_overlaps(seen.n_patches, first, second, overlap, max_partners)
         first, second, overlap = first[kept], second[kept], overlap[kept]

@@ -10,11 +10,7 @@ from lograb.types import Floats
 def procrustes(cross: Floats) -> Floats:
     """Find the orthogonal Q that minimises ‖A - B Q‖ for each pair, from its cross product BᵀA.
 
-    With the singular value decomposition BᵀA = U Σ Vᵀ the answer is Q = U Vᵀ, in O(k).
-
-    Parameters
-    ----------
-    cross : float array, shape (n, k, k)
+    With the singular value decomposition BᵀA = U Σ Vᵀ, shape (n, k, k), the answer is Q = U Vᵀ, in O(k).
     """
     left, _, right = np.linalg.svd(cross)
     return np.asarray(left @ right)

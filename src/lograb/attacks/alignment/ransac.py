@@ -18,20 +18,11 @@ from lograb.types import Bools, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """An orthogonal map that carries the second point set onto the first, and who agrees with it.
+    """An orthogonal map that carries the second point set onto the first, and who agrees with it."""
 
-    Attributes
-    ----------
-    turn : float array, shape (r, r)
-        first ≈ second @ turn on the inliers.
-    inliers : bool array, shape (m,)
-    samples : int
-        How many samples were drawn; 0 for plain Procrustes.
-    """
-
-    turn: Floats
-    inliers: Bools
-    samples: int
+    turn: Floats  # (r, r): first ≈ second @ turn on the inliers
+    inliers: Bools  # (m,)
+    samples: int  # how many samples were drawn; 0 for plain Procrustes
 
 
 def align(first: Floats, second: Floats, tolerance: float) -> Alignment:
@@ -46,15 +37,8 @@ def ransac_align(
     """Align two point sets robustly.
 
     Samples have r + 1 points, or more if asked for. Where there are no more points, RANSAC is Procrustes. The
-    best sample's consensus set is aligned once more as a whole, and kept if that loses no inlier.
-
-    Parameters
-    ----------
-    first, second : float arrays, shape (m, r)
-    tolerance : float
-        Largest residual of an inlier.
-    size : int
-        Points in a sample; r + 1 at least.
+    best sample's consensus set is aligned once more as a whole, and kept if that loses no inlier. Points have the
+    shape (m, r); inliers have residuals up to the tolerance.
     """
     m, r = first.shape
     size = max(size, r + 1)

@@ -26,13 +26,13 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lograb.attacks.alignment.lanczos import leading_eigenvectors
 from lograb.attacks.alignment.overlaps import Overlaps, locate_overlaps
 from lograb.attacks.alignment.partners import choose_pairs, number_components
 from lograb.attacks.alignment.relative_maps import OVERLAP_RANK, CompletionName, relative_maps
-from lograb.attacks.baselines.nearest import MetricName
+from lograb.attacks.baselines.nearest import NeighbourRule
 from lograb.parallel import ordered_map
 from lograb.ragged import pointer
 from lograb.types import Floats, Ints, Matrix, Observations
@@ -46,15 +46,11 @@ FRAME_RANK = 1e-6
 RESIDUAL_FLOOR = 0.01
 
 
-class SynchronisationSettings(BaseModel):
+class SynchronisationSettings(NeighbourRule):
     """Choices of every attack that synchronises patches and joins nearest neighbours."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    min_overlap: int = Field(default=2, ge=1)
-    """Shared nodes that a pair of patches needs to be aligned."""
-    max_partners: int | None = Field(default=20, ge=1)
-    """Largest overlaps each patch keeps, beside a spanning forest; None for all."""
+    min_overlap: int = Field(default=2, ge=1)  # shared nodes that a pair of patches needs to be aligned
+    max_partners: int | None = Field(default=20, ge=1)  # largest overlaps kept beside a spanning forest; None: all
     completion: CompletionName = "determined"
     """What to do where an overlap has fewer than k independent rows: leave the rest out, or complete it
     arbitrarily (``full``, as printed; the answer then changes with the published signs)."""
@@ -62,37 +58,20 @@ class SynchronisationSettings(BaseModel):
     """Weight of a pair: the size of its overlap, the inverse of its relative residual, or 1."""
     rounding: RoundingName = "qr"
     """How a block of eigenvectors becomes a rotation: the paper's QR, or the nearest rotation (polar)."""
-    tolerance: float = Field(default=1e-8, gt=0, lt=1)
-    """Relative accuracy of the Lanczos iteration."""
-    dense_below: int = Field(default=600, ge=0)
-    """Components with at most this many coordinates are solved by a dense method."""
-    neighbours: int = Field(default=10, ge=1)
-    """Claims per node in the nearest-neighbour graph."""
-    metric: MetricName = "cosine"
-    """How nodes are compared: by cosine, or by distance."""
+    tolerance: float = Field(default=1e-8, gt=0, lt=1)  # relative accuracy of the Lanczos iteration
+    dense_below: int = Field(default=600, ge=0)  # components of so few coordinates are solved by a dense method
 
 
 @dataclass(frozen=True, eq=False)
 class PatchGraph:
-    """Patches and the relative maps between them.
+    """Patches and the relative maps between them."""
 
-    Attributes
-    ----------
-    first, second : int64 arrays, shape (n_pairs,)
-    maps : float array, shape (n_pairs, k, k)
-        See `relative_maps`.
-    weights : float array, shape (n_pairs,), positive
-    ranks : int64 array, shape (n_patches,)
-        Coordinates each patch really has; the maps are zero beyond them, and they are left out.
-    component : int64 array, shape (n_patches,)
-    """
-
-    first: Ints
-    second: Ints
-    maps: Floats
-    weights: Floats
-    ranks: Ints
-    component: Ints
+    first: Ints  # (n_pairs,)
+    second: Ints  # (n_pairs,)
+    maps: Floats  # (n_pairs, k, k), see `relative_maps`
+    weights: Floats  # (n_pairs,), positive
+    ranks: Ints  # (n_patches,), coordinates each patch really has; maps are zero beyond, and those are left out
+    component: Ints  # (n_patches,)
 
 
 def synchronise_patches(
@@ -105,21 +84,14 @@ def synchronise_patches(
 ) -> tuple[Floats, PatchGraph, Overlaps, dict[str, Any]]:
     """Turn the coordinates of all patches of a component into one frame (Stages 1 and 2 of App. A.2).
 
-    Parameters
-    ----------
-    coordinates : float array, shape (n_entries, k)
-        Zero beyond the rank of a patch.
-    ranks : int64 array, shape (n_patches,)
-    centred : bool
-        Align overlaps about their means.
+    Coordinates have shape (n_entries, k), zero beyond the rank of a patch. Overlaps are aligned about their means
+    if `centred`.
 
     Returns
     -------
-    rows : float array, shape (n_entries, k)
-        Turned coordinates.
+    rows : float array, shape (n_entries, k), turned coordinates
     graph : PatchGraph
-    overlaps : Overlaps
-        Of the pairs that were aligned.
+    overlaps : Overlaps, of the pairs that were aligned
     diagnostics : dict
     """
     dim = coordinates.shape[1]
@@ -208,12 +180,8 @@ def _components(graph: PatchGraph, rng: np.random.Generator) -> Iterator[tuple[I
 def _block_matrix(graph: PatchGraph, patches: Ints, pairs: Ints) -> tuple[Matrix, Ints]:
     """Build D^(-1/2) M D^(-1/2) of one component, M with blocks weight * Q, D the sums of weights.
 
-    Returns
-    -------
-    matrix : sparse array, symmetric
-        Without the coordinates that patches lack, unless most have all of them.
-    offsets : int64 array, shape (n, k)
-        The row of each patch's coordinate, -1 where there is none.
+    It is without the coordinates that patches lack, unless most have all of them. Offsets (n, k) give the row of
+    each patch's coordinate, -1 where there is none.
     """
     k, m = graph.maps.shape[2], len(patches)
     # patches increase, so positions can be searched

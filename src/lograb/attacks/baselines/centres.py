@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from lograb.ragged import owners, pointer, ranges
+from lograb.ragged import owners, pointer, ranges, runs
 from lograb.types import Bools, Ints, Observations
 
 # Lookups that are held at a time.
@@ -31,15 +31,9 @@ AT_ONCE = 1 << 22
 def possible_centres(seen: Observations) -> Bools | None:
     """Find the members of each patch that can be its centre if all patches are closed neighbourhoods.
 
-    Returns
-    -------
-    bool array, shape (n_entries,), or None
-        A flag for each entry of ``Observations.nodes``; None if the patches contradict each other.
-
-    Notes
-    -----
-    A pass costs the sum over candidates of the number of patches they lie in: at most the sum of
-    squared patch sizes in the first pass, and about the number of members when few candidates are left.
+    A flag for each entry of ``Observations.nodes``; None if the patches contradict each other. A pass costs the
+    sum over candidates of the number of patches they lie in: at most the sum of squared patch sizes in the first
+    pass, and about the number of members when few candidates are left.
     """
     owner = owners(seen.ptr)
     lies_in = np.bincount(seen.nodes, minlength=seen.n_nodes)
@@ -86,10 +80,7 @@ def _unrefuted(seen: Observations, owner: Ints, possible: Bools) -> Bools:
 def _blocks(seen: Observations, possible: Bools, lies_in: Ints) -> Iterator[tuple[int, int, Ints]]:
     """Cut the work into runs of patches with about AT_ONCE lookups: first, last + 1, entries of candidates."""
     cost = pointer(np.where(possible, lies_in[seen.nodes], 0))[seen.ptr]
-    start = 0
-    while start < seen.n_patches:
-        stop = max(start + 1, int(np.searchsorted(cost, cost[start] + AT_ONCE, side="right")) - 1)
+    for start, stop in runs(cost, AT_ONCE):
         part = seen.ptr[start] + np.flatnonzero(possible[seen.ptr[start] : seen.ptr[stop]])
         if len(part):
             yield start, stop, part
-        start = stop

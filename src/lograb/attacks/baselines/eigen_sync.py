@@ -43,45 +43,24 @@ class EigenSync(SynchronisationSettings, Attack):
     """Leading eigenvectors to leave out; the first one only says how many neighbours a node has."""
     dim: int | None = Field(default=None, ge=1)
     """Eigenvectors to use after those skipped; None for all."""
-    companions: bool = False
-    """Choose neighbours among the nodes that share a patch, instead of all."""
-    mutual: bool = False
-    """Claim a pair if both nodes choose each other; otherwise one choice is enough."""
 
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
-        """Claim the nearest neighbours after synchronisation."""
-        return eigen_sync(seen, rng, self)
+        """Claim the nearest neighbours after synchronisation.
 
-
-DEFAULT = EigenSync()
-
-
-def eigen_sync(
-    seen: Observations, rng: np.random.Generator, settings: EigenSync = DEFAULT
-) -> Reconstruction:
-    """Claim the nearest neighbours after eigenvector synchronisation of all patches.
-
-    Uses members and eigenvectors. Unchanged under the signs of the eigenvectors of each patch, but for
-    ties (equal eigenvalues of the block matrix).
-    """
-    rows, component, diagnostics = align(seen, rng, settings)
-    return join_neighbours(seen, rows, component, settings.neighbours, settings.metric, diagnostics,
-                           settings.companions, settings.mutual)  # fmt: skip
+        Unchanged under the signs of the eigenvectors of each patch, but for ties (equal eigenvalues of the block
+        matrix).
+        """
+        return join_neighbours(seen, *align(seen, rng, self), self)
 
 
 def align(
-    seen: Observations, rng: np.random.Generator, settings: EigenSync = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: EigenSync
 ) -> tuple[Floats, Ints, dict[str, Any]]:
-    """Bring all patches of a component into one frame (Stages 1 and 2).
+    """Bring all patches of a component into one frame (Stages 1 and 2): rows, components and diagnostics.
 
-    Returns
-    -------
-    rows : float array, shape (n_entries, dim)
-        Aligned coordinates of each entry of ``Observations.nodes``.
-    component : int64 array, shape (n_patches,)
-    diagnostics : dict
+    The rows are those of `join_neighbours`.
     """
     coordinates, ranks = _coordinates(seen, settings)
     rows, graph, _, diagnostics = synchronise_patches(seen, coordinates, ranks, settings, rng)

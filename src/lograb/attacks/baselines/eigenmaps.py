@@ -21,19 +21,10 @@ SAME = 1e-8
 
 
 def eigenmaps(adjacency: sp.csr_array, dim: int, rng: np.random.Generator) -> Floats:
-    """Compute the coordinates of all nodes, zero beyond what a small component has.
+    """Compute the coordinates (n, dim) of all nodes of a symmetric graph, zero beyond what a small component has.
 
-    Parameters
-    ----------
-    adjacency : csr_array, shape (n, n), symmetric, no diagonal
-    dim : int
-    rng : Generator
-        Chooses signs, and bases inside repeated eigenvalues: no convention of a solver may matter.
-
-    Returns
-    -------
-    float array, shape (n, dim)
-        Scaled to a mean square of 1 over the component in every column.
+    In every column the mean square over a component is 1. `rng` chooses signs, and bases inside repeated
+    eigenvalues: no convention of a solver may matter.
     """
     n = adjacency.shape[0]
     out = np.zeros((n, dim))

@@ -22,25 +22,19 @@ class Random(Attack):
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
-        """Guess."""
-        return guess(seen, rng)
+        """Claim one random companion for every observed node.
 
-
-def guess(seen: Observations, rng: np.random.Generator) -> Reconstruction:
-    """Claim one random companion for every observed node.
-
-    The companion is drawn from a random patch that contains the node, so every claim is a pair
-    that could have been observed. One claim per node is about the density of a sparse graph.
-    """
-    sizes = seen.sizes
-    owner = owners(seen.ptr)
-    order = rng.permutation(len(seen.nodes))
-    nodes, first = np.unique(seen.nodes[order], return_index=True)
-    entry = order[first]
-    patch = owner[entry]
-    # A shift by 1 .. q - 1 inside the patch never lands on the node itself.
-    shift = 1 + (rng.random(len(entry)) * (sizes[patch] - 1)).astype(np.int64)
-    companion = seen.nodes[seen.ptr[patch] + (entry - seen.ptr[patch] + shift) % sizes[patch]]
-    pairs = np.sort(np.stack([nodes, companion], axis=1), axis=1)
-    pairs = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
-    return Reconstruction(seen.n_nodes, pairs, np.full(len(pairs), 0.5), nodes)
+        The companion is drawn from a random patch that contains the node, so every claim is a pair
+        that could have been observed. One claim per node is about the density of a sparse graph.
+        """
+        order = rng.permutation(len(seen.nodes))
+        nodes, first = np.unique(seen.nodes[order], return_index=True)
+        entry = order[first]
+        patch = owners(seen.ptr)[entry]
+        start, size = seen.ptr[patch], seen.sizes[patch]
+        # A shift by 1 .. q - 1 inside the patch never lands on the node itself.
+        shift = 1 + (rng.random(len(entry)) * (size - 1)).astype(np.int64)
+        companion = seen.nodes[start + (entry - start + shift) % size]
+        pairs = np.sort(np.stack([nodes, companion], axis=1), axis=1)
+        pairs = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
+        return Reconstruction(seen.n_nodes, pairs, np.full(len(pairs), 0.5), nodes)

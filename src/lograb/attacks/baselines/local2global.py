@@ -51,36 +51,13 @@ class Local2Global(SynchronisationSettings, Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim the nearest neighbours in the centroid embedding."""
-        return local2global(seen, rng, self)
-
-
-DEFAULT = Local2Global()
-
-
-def local2global(
-    seen: Observations, rng: np.random.Generator, settings: Local2Global = DEFAULT
-) -> Reconstruction:
-    """Claim the nearest neighbours in the centroid embedding of synchronised patches.
-
-    Uses members and eigenvectors. Unchanged under the signs of the eigenvectors of each patch, but for
-    ties (equal eigenvalues of the block matrix).
-    """
-    rows, component, diagnostics = align(seen, rng, settings)
-    return join_neighbours(seen, rows, component, settings.neighbours, settings.metric, diagnostics)
+        return join_neighbours(seen, *align(seen, rng, self), self)
 
 
 def align(
-    seen: Observations, rng: np.random.Generator, settings: Local2Global = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: Local2Global
 ) -> tuple[Floats, Ints, dict[str, Any]]:
-    """Rotate and shift all patches of a component into one frame.
-
-    Returns
-    -------
-    rows : float array, shape (n_entries, dim)
-        Aligned coordinates of each entry of ``Observations.nodes``.
-    component : int64 array, shape (n_patches,)
-    diagnostics : dict
-    """
+    """Rotate and shift all patches of a component into one frame: as in `eigen_sync`."""
     coordinates = padded_coordinates(seen, seen.vectors, int(seen.ranks.max(initial=0)))
     rows, graph, overlaps, told = synchronise_patches(seen, coordinates, seen.ranks, settings, rng, centred=True)
     if settings.translate:
@@ -97,16 +74,8 @@ def synchronise_shifts(
 ) -> tuple[float, float, Floats]:
     """Find the shift of each patch that makes the centres of all overlaps agree, by weighted least squares.
 
-    Parameters
-    ----------
-    rows : float array, shape (n_entries, dim)
-        Rotated coordinates.
-
-    Returns
-    -------
-    before, after : float
-        Root mean square distance between the two centres of an overlap.
-    shifts : float array, shape (n_patches, dim)
+    From rotated coordinates (n_entries, dim) to the root mean square distance between the two centres of an
+    overlap, before and after, and the shifts (n_patches, dim).
     """
     n, dim = len(overlaps), rows.shape[1]
     if n == 0 or dim == 0:

@@ -15,12 +15,15 @@ Which rule applies is decided by what is public. The protocol says how patches w
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from lograb.attacks.alignment.overlaps import membership_matrix
 from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.centres import possible_centres
+from lograb.attacks.known_defences import unsanitise
 from lograb.pairs import unpair
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners, ranges
@@ -45,7 +48,10 @@ class Membership(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim what patch membership alone reveals."""
-        return membership(seen, rng)
+        answer = membership(seen, rng)
+        # Only claims about centres are about the graph; with flips in it they are probabilities.
+        sure = answer.diagnostics["rule"] not in ("co-occurrence", "none") and seen.protocol.defences
+        return replace(unsanitise(seen, replace(answer, unlisted=0.0)), unlisted=None) if sure else answer
 
 
 def membership(seen: Observations, rng: np.random.Generator) -> Reconstruction:
@@ -74,20 +80,16 @@ def _centre_candidates(seen: Observations) -> tuple[str, Bools | None]:
     strategy = seen.protocol.strategy
     if strategy == "custom" or (strategy in ("d-hop", "random") and seen.protocol.d == 1):
         candidates = possible_centres(seen)
-        if candidates is not None and (strategy != "custom" or _mostly_decided(seen, candidates)):
-            return "inferred centre-member", candidates
+        if candidates is not None:
+            counts = _per_patch(seen, candidates)[seen.sizes > 1]
+            if strategy != "custom" or (counts == 1).sum() * 2 >= len(counts):
+                return "inferred centre-member", candidates
     return "co-occurrence", None
 
 
 def _per_patch(seen: Observations, candidates: Bools) -> Ints:
     """Count the candidates of each patch."""
     return np.bincount(owners(seen.ptr)[candidates], minlength=seen.n_patches)
-
-
-def _mostly_decided(seen: Observations, candidates: Bools) -> bool:
-    """Tell whether at least half of the patches with several members have one candidate left."""
-    counts = _per_patch(seen, candidates)[seen.sizes > 1]
-    return bool((counts == 1).sum() * 2 >= len(counts))
 
 
 def _pairs_with_centres(seen: Observations, candidates: Bools) -> tuple[Ints, Floats]:

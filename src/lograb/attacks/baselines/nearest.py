@@ -7,15 +7,16 @@ that lies in several components has one copy in each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from pydantic import BaseModel, ConfigDict, Field
 
 from lograb.pairs import unpair
 from lograb.parallel import ordered_map
-from lograb.ragged import owners, pointer
+from lograb.ragged import owners, pointer, runs
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 MetricName = Literal["cosine", "euclidean"]
@@ -24,15 +25,21 @@ MetricName = Literal["cosine", "euclidean"]
 TIE = 1e-9
 
 
+class NeighbourRule(BaseModel):
+    """Which pairs are claimed of points that have been brought into one frame: nearest neighbours."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    top_k: int = Field(default=10, ge=1)
+    """Neighbours that each node claims; one side is enough."""
+    candidates: Literal["all", "shared"] = "all"
+    """Choose them among all nodes, or among those that share a patch."""
+    metric: MetricName = "cosine"
+    """How nodes are compared: by cosine, or by distance."""
+
+
 def join_neighbours(
-    seen: Observations,
-    rows: Floats,
-    component: Ints,
-    neighbours: int,
-    metric: MetricName,
-    diagnostics: dict[str, Any],
-    companions: bool = False,
-    mutual: bool = False,
+    seen: Observations, rows: Floats, component: Ints, diagnostics: dict[str, Any], rule: NeighbourRule
 ) -> Reconstruction:
     """Average the aligned coordinates of each node and claim its nearest neighbours.
 
@@ -42,22 +49,12 @@ def join_neighbours(
 
     Parameters
     ----------
-    rows : float array, shape (n_entries, dim)
-        Coordinates of each entry of ``Observations.nodes`` in the frame of its component.
-    component : int64 array, shape (n_patches,)
-        The component of the patch graph that each patch belongs to.
-    neighbours : int
-        Claims per node.
-    metric : {"cosine", "euclidean"}
-        The score of a pair is its cosine, or its distance with a minus sign.
-    diagnostics : dict
-        Passed on.
-    companions : bool
-        Choose among the nodes that share a patch, instead of all nodes of the component.
-    mutual : bool
-        A pair is an edge if both sides claim it; otherwise one side is enough.
+    rows : (n_entries, dim), the coordinates of each entry of ``Observations.nodes`` in the frame of its component
+    component : (n_patches,), the component of the patch graph that each patch belongs to
+    diagnostics : passed on
+    rule : the score of a pair is its cosine, or its distance with a minus sign
     """
-    n = max(seen.n_nodes, 1)
+    n, neighbours, metric = max(seen.n_nodes, 1), rule.top_k, rule.metric
     owner = owners(seen.ptr)
     copies, entry_copy, counts = np.unique(component[owner] * n + seen.nodes, return_inverse=True,
                                            return_counts=True)  # fmt: skip
@@ -65,7 +62,7 @@ def join_neighbours(
     averaging = sp.csr_array((1 / counts[entry_copy], (entry_copy, np.arange(len(owner)))), shape=shape)
     points, usable = _prepare(averaging @ rows, metric)
     copies, points = copies[usable], points[usable]
-    if companions:
+    if rule.candidates == "shared":
         place = np.full(len(counts), -1)
         place[usable] = np.arange(len(usable))
         source, target, scores, lost = _nearest_companions(points, place[entry_copy], owner, neighbours, metric)
@@ -74,13 +71,12 @@ def join_neighbours(
         sizes = np.unique(copies // n, return_counts=True)[1]
         lost = int((sizes * np.minimum(sizes - 1, neighbours)).sum()) - len(source)
     node = copies % n
-    keys, scores, _ = _largest_by_key(node[source] * n + node[target], scores)
+    keys, scores = _largest_by_key(node[source] * n + node[target], scores)
     kept = _ahead_of_the_rest(keys // n, scores, neighbours)
     lost += _places(keys // n, neighbours) - len(kept)
     pairs = np.sort(unpair(keys[kept], n), axis=1)
-    keys, scores, sides = _largest_by_key(pairs[:, 0] * n + pairs[:, 1], scores[kept])
-    agreed = sides > int(mutual)
-    edges, scores = unpair(keys[agreed], n), scores[agreed]
+    keys, scores = _largest_by_key(pairs[:, 0] * n + pairs[:, 1], scores[kept])
+    edges = unpair(keys, n)
     islands = np.full(seen.n_nodes, seen.n_patches)
     np.minimum.at(islands, seen.nodes, component[owner])
     islands[islands == seen.n_patches] = -1
@@ -97,12 +93,12 @@ def _prepare(points: Floats, metric: MetricName) -> tuple[Floats, Ints]:
     return points / np.where(norms > 0, norms, 1)[:, None], usable
 
 
-def _largest_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats, Ints]:
-    """Keep each key once, with its largest score and its number of occurrences; keys increase."""
-    unique, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
+def _largest_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    """Keep each key once, with its largest score; keys increase."""
+    unique, index = np.unique(keys, return_inverse=True)
     largest = np.full(len(unique), -np.inf)
     np.maximum.at(largest, index, scores)
-    return unique, largest, counts
+    return unique, largest
 
 
 def _places(owner: Ints, neighbours: int) -> int:
@@ -124,60 +120,37 @@ def _ahead_of_the_rest(owner: Ints, scores: Floats, neighbours: int) -> Ints:
 
 
 def nearest(points: Floats, group: Ints, neighbours: int, metric: MetricName) -> tuple[Ints, Ints, Floats]:
-    """Find the nearest neighbours of each point among the points of its group.
+    """Find the nearest neighbours of each point (of length 1 for cosines) among the points of its group.
 
     Where the last place is tied, all points tied for it are left out: no choice between them could
-    be right, and node numbers must not decide.
-
-    Parameters
-    ----------
-    points : float array, shape (n, dim)
-        Of length 1 for cosines.
-    group : int64 array, shape (n,), increasing
-
-    Returns
-    -------
-    source, target : int64 arrays
-    scores : float array
-        Larger is nearer.
-
-    Notes
-    -----
-    Exhaustive, in blocks: O(n² dim) time for the largest group, O(n) memory.
+    be right, and node numbers must not decide. Gives source, target and score, larger for nearer. Exhaustive, in
+    blocks: O(n² dim) time for the largest group, O(n) memory. Groups must increase.
     """
-    jobs = _blocks(group)
-    parts = list(ordered_map(lambda job: _nearest_in_block(points, *job, neighbours, metric), jobs))
-    if not parts:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    source, target, scores = (np.concatenate(part) for part in zip(*parts))
+    found = ordered_map(lambda job: _nearest_in_block(points, *job, neighbours, metric), _blocks(group))
+    return _join(found)
+
+
+def _join(found: Iterable[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+    nothing = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    source, target, scores = (np.concatenate(part) for part in zip(nothing, *found))
     return source, target, scores
 
 
 def _nearest_companions(
     points: Floats, point: Ints, patch: Ints, neighbours: int, metric: MetricName, at_once: int = 1 << 21
 ) -> tuple[Ints, Ints, Floats, int]:
-    """Find the nearest neighbours of each point among the points that share a patch with it.
+    """Find the nearest neighbours of each point among the points that share a patch with it: as `nearest` does.
 
-    Parameters
-    ----------
-    point, patch : int64 arrays, shape (n_entries,)
-        Which point lies in which patch; point -1 is left out.
-
-    Returns
-    -------
-    source, target, scores : as for `nearest`
-    lost : int
-        Places that stay empty because of ties.
+    `point` and `patch` say which point lies in which patch; point -1 is left out. Also gives the number of places
+    that stay empty because of ties.
     """
     known = np.flatnonzero(point >= 0)
     shape = (len(points), int(patch.max(initial=-1)) + 1)
     inside = sp.csr_array((np.ones(len(known), dtype=np.int32), (point[known], patch[known])), shape=shape)
     members = inside.T.tocsr()
     cost = pointer(inside @ np.diff(members.indptr))
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
-    start = lost = 0
-    while start < len(points):
-        stop = max(start + 1, int(np.searchsorted(cost, cost[start] + at_once, side="right")) - 1)
+    found, lost = [], 0
+    for start, stop in runs(cost, at_once):
         near = (inside[start:stop] @ members).tocoo()
         source, target = near.row.astype(np.int64) + start, near.col.astype(np.int64)
         source, target = source[source != target], target[source != target]
@@ -185,9 +158,7 @@ def _nearest_companions(
         kept = _ahead_of_the_rest(source, scores, neighbours)
         lost += _places(source, neighbours) - len(kept)
         found.append((source[kept], target[kept], scores[kept]))
-        start = stop
-    source, target, scores = (np.concatenate(part) for part in zip(*found))
-    return source, target, scores, lost
+    return *_join(found), lost
 
 
 def _scores(one: Floats, other: Floats, metric: MetricName) -> Floats:

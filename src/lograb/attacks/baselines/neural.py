@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lograb.attacks.afr.core import fidelity
 from lograb.attacks.afr.kernel import local_graphs
@@ -40,8 +40,8 @@ from lograb.ragged import owners, pointer, ranges
 from lograb.types import Floats, Ints, Matrix, Observations, Reconstruction
 
 
-class NeuralSettings(BaseModel):
-    """Settings of the neural attacks. Those marked * are not named in the paper; the default is ours.
+class Gae(Attack):
+    """Rebuild the graph with a graph autoencoder. What is marked * is not named in the paper; the default is ours.
 
     Attributes
     ----------
@@ -51,11 +51,15 @@ class NeuralSettings(BaseModel):
     epochs, learning_rate : of Adam.
     top_k : neighbours selected per node; a pair selected from either side is claimed.
     candidates : * ``all`` nodes may be selected, or only those that share a patch (``shared``).
-    output : * ``fill`` always selects top_k; ``cap`` only those with a decoder probability above one half.
     max_size : * larger patches contribute no pairs of co-occurring nodes; None for no limit.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    name = "gae"
+    uses = SPECTRAL
+    scenario = "trains a graph autoencoder on a guessed graph, joins the nodes it embeds closest"
+    cost = "edges of the guess, and pairs of nodes"
+    optional = ("features",)
+    extra = "gnn"
 
     graph: Literal["local", "co-occurrence"] = "local"
     features: bool = True
@@ -65,90 +69,69 @@ class NeuralSettings(BaseModel):
     learning_rate: float = Field(default=0.01, gt=0)
     top_k: int = Field(default=15, ge=1)
     candidates: Literal["all", "shared"] = "all"
-    output: Literal["fill", "cap"] = "fill"
     max_size: int | None = Field(default=2000, ge=2)
-
-
-class EigenmapSettings(NeuralSettings):
-    """Settings of GCN-LE: as the others, and the number of eigenmap coordinates *."""
-
-    coordinates: int = Field(default=32, ge=1)
-
-
-class Gae(NeuralSettings, Attack):
-    """Rebuild the graph with a graph autoencoder."""
-
-    name = "gae"
-    uses = SPECTRAL
-    scenario = "trains a graph autoencoder on a guessed graph, joins the nodes it embeds closest"
-    cost = "edges of the guess, and pairs of nodes"
-    optional = ("features",)
-    extra = "gnn"
 
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Train and join."""
-        return _attack("gae", seen, rng, self)
+        try:
+            from lograb.learning.autoencoders import train_autoencoder
+        except ImportError:
+            raise MissingExtraError(f"the attack '{self.name}'", "gnn") from None
+        numbered, nodes = renumber(seen)
+        graph = input_graph(numbered, self)
+        told: dict[str, Any] = {"input_edges": int(graph.nnz) // 2}
+        if not graph.nnz:
+            none = np.empty((0, 2), np.int64)
+            return Reconstruction(seen.n_nodes, none, np.empty(0), np.sort(nodes), diagnostics=told)
+        inputs, told["inputs"] = self.inputs(numbered, graph, rng)
+        trained = train_autoencoder(
+            graph, inputs, rng, variational=isinstance(self, Vgae), hidden=self.hidden, out=self.out,
+            epochs=self.epochs, learning_rate=self.learning_rate,
+        )  # fmt: skip
+        told |= {"first_loss": trained.losses[0], "last_loss": trained.losses[-1]} if trained.losses else {}
+        told["device"] = trained.device
+        pairs, logits = _select(numbered, trained.points, self)
+        pairs = np.sort(nodes[pairs], axis=1)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        scores = 1 / (1 + np.exp(-np.clip(logits[order], -500, 500)))
+        return Reconstruction(seen.n_nodes, pairs[order], scores, np.sort(nodes), diagnostics=told)
+
+    def inputs(
+        self, seen: Observations, graph: sp.csr_array, rng: np.random.Generator
+    ) -> tuple[Matrix | None, str]:
+        """Collect what the network gets for each node, and say what it is."""
+        features = seen.features if self.features else None
+        return features, "identity" if features is None else "features"
 
 
-class Vgae(NeuralSettings, Attack):
+class Vgae(Gae):
     """Rebuild the graph with a variational graph autoencoder."""
 
     name = "vgae"
-    uses = SPECTRAL
     scenario = "the same with a variational autoencoder"
-    cost = "edges of the guess, and pairs of nodes"
-    optional = ("features",)
-    extra = "gnn"
-
-    def reconstruct(
-        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
-    ) -> Reconstruction:
-        """Train and join."""
-        return _attack("vgae", seen, rng, self)
 
 
-class GcnLe(EigenmapSettings, Attack):
+class GcnLe(Gae):
     """Rebuild the graph from Laplacian eigenmaps that a graph convolutional network propagates."""
 
     name = "gcn-le"
-    uses = SPECTRAL
     scenario = "the same with Laplacian eigenmaps of the guess as inputs"
-    cost = "edges of the guess, and pairs of nodes"
-    optional = ("features",)
-    extra = "gnn"
 
-    def reconstruct(
-        self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
-    ) -> Reconstruction:
-        """Train and join."""
-        return _attack("gcn-le", seen, rng, self)
+    coordinates: int = Field(default=32, ge=1)
+    """* Eigenmap coordinates."""
 
-
-def _attack(name: str, seen: Observations, rng: np.random.Generator, settings: NeuralSettings) -> Reconstruction:
-    try:
-        from lograb.learning.autoencoders import train_autoencoder
-    except ImportError:
-        raise MissingExtraError(f"the attack '{name}'", "gnn") from None
-    numbered, nodes = renumber(seen)
-    graph = input_graph(numbered, settings)
-    told: dict[str, Any] = {"input_edges": int(graph.nnz) // 2}
-    if not graph.nnz:
-        none = np.empty((0, 2), np.int64)
-        return Reconstruction(seen.n_nodes, none, np.empty(0), np.sort(nodes), diagnostics=told)
-    inputs, told["inputs"] = _inputs(numbered, graph, settings, rng)
-    trained = train_autoencoder(
-        graph, inputs, rng, variational=name == "vgae", hidden=settings.hidden, out=settings.out,
-        epochs=settings.epochs, learning_rate=settings.learning_rate,
-    )  # fmt: skip
-    told |= {"first_loss": trained.losses[0], "last_loss": trained.losses[-1]} if trained.losses else {}
-    told["device"] = trained.device
-    pairs, logits = _select(numbered, trained.points, settings)
-    pairs = np.sort(nodes[pairs], axis=1)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    scores = 1 / (1 + np.exp(-np.clip(logits[order], -500, 500)))
-    return Reconstruction(seen.n_nodes, pairs[order], scores, np.sort(nodes), diagnostics=told)
+    def inputs(
+        self, seen: Observations, graph: sp.csr_array, rng: np.random.Generator
+    ) -> tuple[Matrix | None, str]:
+        """Put the features beside the eigenmaps."""
+        maps, features = eigenmaps(graph, self.coordinates, rng), seen.features
+        if features is None or not self.features:
+            return maps, "eigenmaps"
+        if sp.issparse(features):
+            return sp.csr_array(sp.hstack([sp.csr_array(maps), features])), "eigenmaps and features"
+        return np.concatenate([maps, features], axis=1), "eigenmaps and features"
 
 
 def renumber(seen: Observations) -> tuple[Observations, Ints]:
@@ -156,27 +139,21 @@ def renumber(seen: Observations) -> tuple[Observations, Ints]:
 
     Random draws and rounding then follow what was observed and not the numbers that nodes happen to have:
     another numbering of the same nodes gives the same observations here (unless two nodes have equal rows).
-
-    Returns
-    -------
-    Observations
-        Of the observed nodes only, under their new numbers.
-    nodes : int64 array
-        The old number of each.
+    Gives those of the observed nodes under their new numbers, and the old number of each.
     """
     old, first = np.unique(seen.nodes, return_index=True)
     owner = owners(seen.ptr)
     rows = np.abs(padded_coordinates(seen, seen.vectors, int(seen.ranks.max(initial=0))))[first]
     order = np.lexsort((*rows.T[::-1], owner[first]))
+    nodes = old[order]
     number = np.zeros(seen.n_nodes, dtype=np.int64)
-    number[old[order]] = np.arange(len(old))
+    number[nodes] = np.arange(len(nodes))
     entries = np.lexsort((number[seen.nodes], owner))
     ranks = np.repeat(seen.ranks, seen.sizes)
     starts = pointer(ranks)[:-1]
-    nodes = old[order]
     return replace(
         seen,
-        n_nodes=len(old),
+        n_nodes=len(nodes),
         nodes=number[seen.nodes][entries],
         vectors=seen.vectors[ranges(starts[entries], ranks[entries])],
         centres=None,
@@ -184,7 +161,7 @@ def renumber(seen: Observations) -> tuple[Observations, Ints]:
     ), nodes
 
 
-def input_graph(seen: Observations, settings: NeuralSettings) -> sp.csr_array:
+def input_graph(seen: Observations, settings: Gae) -> sp.csr_array:
     """Make the attacker's own graph: a symmetric boolean matrix, shape (n_nodes, n_nodes)."""
     if settings.graph == "co-occurrence":
         return co_occurrence(seen, settings.max_size)
@@ -205,42 +182,23 @@ def co_occurrence(seen: Observations, max_size: int | None = None) -> sp.csr_arr
     return sharing(membership_matrix(seen, small))
 
 
-def _inputs(
-    seen: Observations, graph: sp.csr_array, settings: NeuralSettings, rng: np.random.Generator
-) -> tuple[Matrix | None, str]:
-    """Collect what the network gets for each node, and say what it is."""
-    features = seen.features if settings.features else None
-    if not isinstance(settings, EigenmapSettings):
-        return features, "identity" if features is None else "features"
-    maps = eigenmaps(graph, settings.coordinates, rng)
-    if features is None:
-        return maps, "eigenmaps"
-    if sp.issparse(features):
-        return sp.csr_array(sp.hstack([sp.csr_array(maps), features])), "eigenmaps and features"
-    return np.concatenate([maps, features], axis=1), "eigenmaps and features"
-
-
 def _inner_products(points: Floats, pairs: Ints, at_once: int = 1 << 18) -> Floats:
     parts = [pairs[start : start + at_once] for start in range(0, len(pairs), at_once)]
     products = [np.einsum("ij,ij->i", points[part[:, 0]], points[part[:, 1]]) for part in parts]
     return np.concatenate([np.empty(0), *products])
 
 
-def _select(seen: Observations, points: Floats, settings: NeuralSettings) -> tuple[Ints, Floats]:
+def _select(seen: Observations, points: Floats, settings: Gae) -> tuple[Ints, Floats]:
     """Choose the claimed pairs (u, w), u < w, in the new numbering, and their inner products."""
     if settings.candidates == "shared":
         upper = sp.triu(co_occurrence(seen, settings.max_size), k=1, format="coo")
         pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
         scores = _inner_products(points, pairs)
         kept = among_best(pairs, scores, settings.top_k, seen.n_nodes)
-    else:
-        # With points of any length the "cosine" of `nearest` is the inner product.
-        group = np.zeros(seen.n_nodes, dtype=np.int64)
-        source, target, values = nearest(points, group, settings.top_k, "cosine")
-        keys = np.minimum(source, target) * seen.n_nodes + np.maximum(source, target)
-        keys, index = np.unique(keys, return_index=True)
-        pairs, scores = unpair(keys, max(seen.n_nodes, 1)), values[index]
-        kept = np.ones(len(pairs), dtype=bool)
-    if settings.output == "cap":
-        kept &= scores > 0
-    return pairs[kept], scores[kept]
+        return pairs[kept], scores[kept]
+    # With points of any length the "cosine" of `nearest` is the inner product.
+    group = np.zeros(seen.n_nodes, dtype=np.int64)
+    source, target, values = nearest(points, group, settings.top_k, "cosine")
+    keys = np.minimum(source, target) * seen.n_nodes + np.maximum(source, target)
+    keys, index = np.unique(keys, return_index=True)
+    return unpair(keys, max(seen.n_nodes, 1)), values[index]

@@ -37,15 +37,16 @@ from pydantic import Field, model_validator
 from lograb.attacks.alignment.overlaps import locate_overlaps, padded_coordinates
 from lograb.attacks.alignment.partners import choose_pairs, number_components
 from lograb.attacks.attack import Attack
-from lograb.attacks.baselines.nearest import MetricName, join_neighbours
+from lograb.attacks.baselines.nearest import MetricName, NeighbourRule, join_neighbours
 from lograb.parallel import ordered_map
 from lograb.progress import Progress, ignore
+from lograb.ragged import owners
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
 MAX_REFLECTED = 5
 
 
-class PointNetLK(Attack):
+class PointNetLK(NeighbourRule, Attack):
     """Registration of patches as rigid point clouds; iterations and step follow the original."""
 
     name = "pointnetlk"
@@ -73,8 +74,6 @@ class PointNetLK(Attack):
     """What is registered: whole patches, or the shared nodes only (still as sets)."""
     min_overlap: int = Field(default=2, ge=1)
     """Shared nodes that a pair of patches needs to be registered."""
-    neighbours: int = Field(default=10, ge=1)
-    """Claims per node in the nearest-neighbour graph."""
     metric: MetricName = "euclidean"
     """How nodes are compared; cosines are not invariant under shifts."""
 
@@ -89,35 +88,13 @@ class PointNetLK(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim the nearest neighbours after registering patch after patch."""
-        return pointnetlk(seen, rng, self)
-
-
-DEFAULT = PointNetLK()
-
-
-def pointnetlk(
-    seen: Observations, rng: np.random.Generator, settings: PointNetLK = DEFAULT
-) -> Reconstruction:
-    """Claim the nearest neighbours after registering patch after patch.
-
-    Uses members and eigenvectors. Unchanged under the signs of the eigenvectors of each patch.
-    """
-    rows, component, diagnostics = align(seen, rng, settings)
-    return join_neighbours(seen, rows, component, settings.neighbours, settings.metric, diagnostics)
+        return join_neighbours(seen, *align(seen, rng, self), self)
 
 
 def align(
-    seen: Observations, rng: np.random.Generator, settings: PointNetLK = DEFAULT
+    seen: Observations, rng: np.random.Generator, settings: PointNetLK
 ) -> tuple[Floats, Ints, dict[str, Any]]:
-    """Register all patches of a component onto its largest one.
-
-    Returns
-    -------
-    rows : float array, shape (n_entries, dim)
-        Registered coordinates of each entry of ``Observations.nodes``.
-    component : int64 array, shape (n_patches,)
-    diagnostics : dict
-    """
+    """Register all patches of a component onto its largest one: rows, components and diagnostics."""
     network = Network.random(settings.dim, settings.widths, rng)
     points, undecided = signed_points(seen, settings.dim, settings.skip)
     first, second, _ = choose_pairs(seen, settings.min_overlap, 0)
@@ -131,7 +108,7 @@ def align(
         part = slice(start, start + len(parents))
         frames[children] = frames[parents] @ motions[part]
         start += len(parents)
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
+    owner = owners(seen.ptr)
     rows = (frames[owner, :-1, :-1] @ points[:, :, None])[:, :, 0] + frames[owner, :-1, -1]
     diagnostics = {
         "pairs_aligned": len(parent), "components": count, "depth": len(levels), "undecided_signs": undecided,
@@ -143,16 +120,11 @@ def align(
 
 
 def signed_points(seen: Observations, dim: int, skip: int) -> tuple[Floats, int]:
-    """Take the leading coordinates, scaled by the root of the patch size, with signs that do not depend on
-    the published ones.
+    """Take the leading coordinates (n_entries, dim), scaled by the root of the patch size.
 
-    Returns
-    -------
-    points : float array, shape (n_entries, dim)
-    undecided : int
-        Columns without a third moment, set to zero.
+    Their signs do not depend on the published ones. Columns without a third moment are set to zero, and counted.
     """
-    owner = np.repeat(np.arange(seen.n_patches), seen.sizes)
+    owner = owners(seen.ptr)
     points = padded_coordinates(seen, seen.vectors, skip + dim)[:, skip:]
     points = points * np.sqrt(seen.sizes[owner])[:, None]
     shape = (seen.n_patches, len(owner))
@@ -192,11 +164,8 @@ class Network:
     @classmethod
     def random(cls, dim: int, widths: tuple[int, ...], rng: np.random.Generator) -> Network:
         """Draw weights with He's scale, and biases that spread the kinks over the unit ball."""
-        layers = []
-        for fan_in, fan_out in zip((dim, *widths), widths):
-            layers.append((rng.standard_normal((fan_in, fan_out)) * np.sqrt(2 / fan_in),
-                           rng.uniform(-1, 1, fan_out)))  # fmt: skip
-        return cls(layers)
+        return cls([(rng.standard_normal((fan_in, fan_out)) * np.sqrt(2 / fan_in), rng.uniform(-1, 1, fan_out))
+                    for fan_in, fan_out in zip((dim, *widths), widths)])  # fmt: skip
 
     def __call__(self, points: Floats) -> Floats:
         """Describe clouds: the same network for every point, then the maximum over points."""
@@ -236,19 +205,10 @@ def move(motions: Floats, points: Floats) -> Floats:
 def register(
     template: Floats, source: Floats, sizes: tuple[Ints, Ints], network: Network, settings: PointNetLK
 ) -> tuple[Floats, Floats, Floats]:
-    """Register stacks of clouds: find motions that carry source onto template.
+    """Register stacks of clouds (b, n, dim): find motions (b, dim + 1, dim + 1) that carry source onto template.
 
-    Parameters
-    ----------
-    template, source : float arrays, shape (b, n, dim)
-    sizes : two int64 arrays, shape (b,)
-        Points of each template and each source; the rest repeats one of them.
-
-    Returns
-    -------
-    motions : float array, shape (b, dim + 1, dim + 1)
-    residuals, before : float arrays, shape (b,)
-        Distance between the features of template and source, at the end and (centred) at the start.
+    `sizes` counts the points of each template and each source; the rest repeats one of them. Also gives the
+    distance between the features of template and source, at the end and (centred) at the start.
     """
     dim = template.shape[2]
     template_mean, source_mean = (_centres(c, n) for c, n in zip((template, source), sizes))

@@ -29,22 +29,11 @@ EstimatorName = Literal["score", "relaxed"]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything that defines the ELBO of patches of one size.
+    """Everything that defines the ELBO of patches of one size."""
 
-    Attributes
-    ----------
-    target : Target
-        b patches of n nodes.
-    gamma : float array, shape (b,)
-    prior : float
-        Edge probability of the Erdős–Rényi prior.
-    estimator : {"score", "relaxed"}
-    temperature : float
-    """
-
-    target: Target
-    gamma: Floats
-    prior: float
+    target: Target  # b patches of n nodes
+    gamma: Floats  # (b,)
+    prior: float  # edge probability of the Erdős–Rényi prior
     estimator: EstimatorName = "score"
     temperature: float = 0.5
 
@@ -56,12 +45,9 @@ class Problem:
 
 
 def candidate_weights(problem: Problem, log_odds: Floats, uniform: Floats) -> Floats:
-    """Turn uniform numbers into candidates: 0 or 1, or weights between them, by the estimator.
+    """Turn log-odds (b, n_pairs) and uniform numbers (K, b, n_pairs), strictly between 0 and 1, into candidates.
 
-    Parameters
-    ----------
-    log_odds : float array, shape (b, n_pairs)
-    uniform : float array, shape (K, b, n_pairs), strictly between 0 and 1
+    They are 0 or 1, or weights between them, by the estimator.
     """
     if problem.estimator == "score":
         return np.asarray((uniform < expit(log_odds)).astype(float))
@@ -121,29 +107,16 @@ def estimate(problem: Problem, log_odds: Floats, uniform: Floats) -> tuple[Float
 
 @dataclass(frozen=True, eq=False)
 class Ascent:
-    """Where the ascent ended.
+    """Where the ascent ended."""
 
-    Attributes
-    ----------
-    log_odds : float array, shape (b, n_pairs)
-    elbo : float array, shape (2, b)
-        Estimates at the start and at the end, from the same random numbers.
-    """
-
-    log_odds: Floats
-    elbo: Floats
+    log_odds: Floats  # (b, n_pairs)
+    elbo: Floats  # (2, b), estimates at the start and at the end, from the same random numbers
 
 
 def ascend(
     problem: Problem, start: Floats, rng: np.random.Generator, steps: int, samples: int, learning_rate: float
 ) -> Ascent:
-    """Climb the ELBO by Adam with K samples per step.
-
-    Parameters
-    ----------
-    start : float array, shape (b, n_pairs)
-        Log-odds to begin with.
-    """
+    """Climb the ELBO by Adam with K samples per step, from log-odds `start`, shape (b, n_pairs)."""
     shape = (samples, *start.shape)
     ruler = open_uniform(rng, (max(samples, 16), *start.shape))
     theta = start.copy()

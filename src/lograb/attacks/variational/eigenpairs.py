@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lograb.theory.heat import normalized_laplacian
 from lograb.types import Floats
 
 # Differences of eigenvalues below this do not blow a derivative up any further.
@@ -19,52 +20,27 @@ BROADENING = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidate graphs and their spectra.
+    """Candidate graphs and their spectra."""
 
-    Attributes
-    ----------
-    similarity : float array, shape (s, n, n)
-        S; the diagonal entry of an isolated node is 1.
-    degrees : float array, shape (s, n)
-    values : float array, shape (s, n)
-        Eigenvalues of S, descending.
-    vectors : float array, shape (s, n, n)
-        In columns.
-    """
-
-    similarity: Floats
-    degrees: Floats
-    values: Floats
-    vectors: Floats
+    similarity: Floats  # (s, n, n), S; the diagonal entry of an isolated node is 1
+    degrees: Floats  # (s, n)
+    values: Floats  # (s, n), eigenvalues of S, descending
+    vectors: Floats  # (s, n, n), in columns
 
 
 def decompose(weights: Floats) -> Candidates:
     """Find the spectra of candidate graphs, weights of shape (s, n, n)."""
-    degrees = weights.sum(axis=2)
-    alone = degrees <= 0
-    scale = 1.0 / np.sqrt(np.where(alone, 1.0, degrees))
-    similarity = scale[:, :, None] * weights * scale[:, None, :]
-    n = weights.shape[1]
-    similarity[:, np.arange(n), np.arange(n)] += alone
+    similarity = np.eye(weights.shape[1]) - normalized_laplacian(weights)
     values, vectors = np.linalg.eigh(similarity)
-    return Candidates(similarity, degrees, values[:, ::-1], vectors[:, :, ::-1])
+    return Candidates(similarity, weights.sum(axis=2), values[:, ::-1], vectors[:, :, ::-1])
 
 
 def pull_back(candidates: Candidates, slope: Floats) -> Floats:
-    """Carry the derivative of a cost from the embedding to the weights.
+    """Carry the derivative of a cost from the embedding (s, n, k) to the weights (s, n, n).
 
     First-order perturbation theory: dV_j = Σ_l V_l (V_lᵀ dS V_j) / (λ_j - λ_l) over l ≠ j. Near repeated
-    eigenvalues the quotient 1 / x becomes x / (x² + η²), because there the derivative does not exist.
-
-    Parameters
-    ----------
-    slope : float array, shape (s, n, k)
-        Derivative with respect to the embedding.
-
-    Returns
-    -------
-    float array, shape (s, n, n)
-        Derivative with respect to W_ij, where W_ij and W_ji are one variable; zero diagonal.
+    eigenvalues the quotient 1 / x becomes x / (x² + η²), because there the derivative does not exist. W_ij and
+    W_ji are one variable, and the diagonal is zero.
     """
     k = slope.shape[2]
     vectors, values = candidates.vectors, candidates.values

@@ -26,36 +26,17 @@ from lograb.types import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is observed of patches of one size and rank, and how candidates are compared with it.
+    """What is observed of patches of one size and rank, and how candidates are compared with it."""
 
-    Attributes
-    ----------
-    rows : float array, shape (b, n, k)
-        The embeddings.
-    blocks : int64 array, shape (n_blocks + 1,)
-        Where each block of columns starts that is known up to an orthogonal turn only.
-    epsilon : float array, shape (b,)
-        Strength of the entropic term, in units of squared distance.
-    labelled : bool
-        Whether row i of a candidate is compared with row i only.
-    debiased : bool
-        Whether the transport costs of each cloud with itself are subtracted.
-    turns : int
-        How often plan and gauge take turns.
-    iterations, tolerance : of Sinkhorn's iteration.
-    own_cost : float array, shape (b,), optional
-        Transport cost of each observed cloud with itself; see `prepare`. Counts as 0 until then.
-    """
-
-    rows: Floats
-    blocks: Ints
-    epsilon: Floats
-    labelled: bool = False
-    debiased: bool = True
-    turns: int = 3
-    iterations: int = 100
-    tolerance: float = 1e-4
-    own_cost: Floats | None = None
+    rows: Floats  # (b, n, k), the embeddings
+    blocks: Ints  # (n_blocks + 1,), where each block of columns starts that is known up to an orthogonal turn only
+    epsilon: Floats  # (b,), strength of the entropic term, in units of squared distance
+    labelled: bool = False  # whether row i of a candidate is compared with row i only
+    debiased: bool = True  # whether the transport costs of each cloud with itself are subtracted
+    turns: int = 3  # how often plan and gauge take turns
+    iterations: int = 100  # of Sinkhorn
+    tolerance: float = 1e-4  # of Sinkhorn
+    own_cost: Floats | None = None  # (b,), of each observed cloud with itself, see `prepare`; 0 until then
 
     def prepare(self) -> Target:
         """Solve once and for all what does not depend on a candidate."""
@@ -75,18 +56,7 @@ class Target:
 
 
 def divergence(target: Target, embedding: Floats) -> tuple[Floats, Floats]:
-    """Compute S_ε of each candidate and its derivative with respect to the candidate's embedding.
-
-    Parameters
-    ----------
-    target : Target, b problems
-    embedding : float array, shape (b, n, k)
-
-    Returns
-    -------
-    distance : float array, shape (b,)
-    slope : float array, shape (b, n, k)
-    """
+    """Compute S_ε of each candidate, shape (b,), and its derivative with respect to the embedding (b, n, k)."""
     n = embedding.shape[1]
     if target.labelled:
         turn = align(embedding.swapaxes(1, 2) @ target.rows, target.blocks)
@@ -105,14 +75,9 @@ def divergence(target: Target, embedding: Floats) -> tuple[Floats, Floats]:
 
 
 def match(target: Target, embedding: Floats) -> tuple[Floats, Transport]:
-    """Find gauge and plan in turns; the cost never rises from one turn to the next.
+    """Find in turns the orthogonal Q (b, k, k) that carries the embedding to the observed rows, and the plan.
 
-    Returns
-    -------
-    turn : float array, shape (b, k, k)
-        The orthogonal Q that carries the embedding to the observed rows.
-    solved : Transport
-        Between the observed rows and the turned embedding.
+    The cost never rises from one turn to the next.
     """
     solved = target.transport(*(block_lengths(points, target.blocks) for points in (target.rows, embedding)))
     for _ in range(target.turns):
@@ -122,17 +87,9 @@ def match(target: Target, embedding: Floats) -> tuple[Floats, Transport]:
 
 
 def align(cross: Floats, blocks: Ints) -> Floats:
-    """Find the orthogonal Q, block by block, that minimises ‖P - U Q‖, from the cross products UᵀP.
+    """Find the orthogonal Q that minimises ‖P - U Q‖, from the cross products UᵀP, shape (b, k, k).
 
-    Parameters
-    ----------
-    cross : float array, shape (b, k, k)
-    blocks : int64 array
-        Where each block of columns starts, and the end.
-
-    Returns
-    -------
-    float array, shape (b, k, k), zero outside the blocks
+    Q is zero outside the diagonal blocks, which start at `blocks` and end at its last entry.
     """
     turn = np.zeros_like(cross)
     for start, stop in pairwise(blocks.tolist()):

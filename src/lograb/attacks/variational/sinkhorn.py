@@ -27,20 +27,11 @@ CHECK = 10
 
 @dataclass(frozen=True, eq=False)
 class Transport:
-    """Solved transport problems.
+    """Solved transport problems."""
 
-    Attributes
-    ----------
-    cost : float array, shape (s,)
-        OT_ε of each problem.
-    plan : float array, shape (s, n, n)
-    error : float array, shape (s,)
-        Largest violation of a marginal, relative to 1/n.
-    """
-
-    cost: Floats
-    plan: Floats
-    error: Floats
+    cost: Floats  # (s,), OT_ε of each problem
+    plan: Floats  # (s, n, n)
+    error: Floats  # (s,), largest violation of a marginal, relative to 1/n
 
 
 def squared_distances(first: Floats, second: Floats) -> Floats:
@@ -53,16 +44,8 @@ def sinkhorn(cost: Floats, epsilon: Floats, iterations: int, tolerance: float) -
     """Solve a stack of entropic transport problems with uniform marginals.
 
     The scalings exp(f/ε), exp(g/ε) are iterated by matrix products; large ones are absorbed into the
-    potentials, so that a small ε costs iterations but never overflows.
-
-    Parameters
-    ----------
-    cost : float array, shape (s, n, n)
-    epsilon : float array, shape (s,), above 0
-    iterations : int
-        At most; a few more may be done to finish a round of checks.
-    tolerance : float
-        Stop once every marginal is met to this relative accuracy.
+    potentials, so that a small ε costs iterations but never overflows. It stops once every marginal is met to the
+    relative tolerance, or after `iterations`, a few more to finish a round of checks.
     """
     scaled = cost / epsilon[:, None, None]
     n = scaled.shape[1]

@@ -10,29 +10,28 @@ of the published columns can influence the random draws.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 from scipy.special import expit, logit
 
 from lograb.attacks.attack import Attack
 from lograb.attacks.variational.ascent import Ascent, Problem, ascend
 from lograb.attacks.variational.likelihood import Target, block_lengths
-from lograb.attacks.variational.settings import VariationalSettings
 from lograb.attacks.variational.sinkhorn import squared_distances
 from lograb.errors import LograbError
 from lograb.pairs import mean_by_key, members_of, patches_by_size, unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
-DEFAULTS = VariationalSettings()
 # Published eigenvalues closer than this are one repeated eigenvalue.
 REPEATED = 1e-7
 MAX_PRIOR = 0.5
 
 
-class Variational(VariationalSettings, Attack):
-    """The procedure behind Proposition 1; its parameters are those of `VariationalSettings`."""
+class Variational(Attack):
+    """The procedure behind Proposition 1; the paper names its ingredients and none of the values."""
 
     name = "variational"
     uses = ("members", "eigenvectors")
@@ -41,44 +40,49 @@ class Variational(VariationalSettings, Attack):
     optional = ("eigenvalues",)
     small_only = True
 
+    correspondence: Literal["none", "known"] = "none"
+    """Compare clouds of unlabelled points, as printed, or use that row i belongs to node i."""
+    estimator: Literal["score", "relaxed"] = "score"
+    """Estimate the gradient of the expected likelihood from sampled graphs (unbiased, as the printed description
+    of a step suggests), or through graphs with weights between 0 and 1 and derivatives of their eigenvectors."""
+    samples: int = Field(default=16, ge=2)  # graphs drawn per step, K
+    steps: int = Field(default=300, ge=0)  # of stochastic gradient ascent (Adam)
+    learning_rate: float = Field(default=0.05, gt=0)  # of Adam, on the log-odds of the edges
+    temperature: float = Field(default=0.5, gt=0)  # of the relaxation; towards 0 its weights become 0 or 1
+    gamma: float | None = Field(default=None, ge=0)
+    """Strength of the likelihood; None for n / (2 σ²), the Gaussian one's, with the σ announced or estimated."""
+    sigma_floor: float = Field(default=0.1, gt=0)  # smallest σ assumed, times an entry's typical size 1 / √n
+    prior_degree: float = Field(default=4.0, gt=0)  # mean degree under the Erdős–Rényi prior
+    epsilon: float = Field(default=0.1, gt=0)  # entropic term, times the mean squared distance of observed rows
+    debiased: bool = True  # the Sinkhorn divergence; otherwise the plain entropic transport cost
+    turns: int = Field(default=3, ge=1)  # how often plan and gauge take turns for one candidate
+    sinkhorn_iterations: int = Field(default=50, ge=10)
+    tolerance: float = Field(default=1e-3, gt=0)  # of Sinkhorn's iteration
+    max_nodes: int = Field(default=300, ge=1)  # most patch members in all (nodes, in the global scenario)
+
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim the pairs to which the mean field gives at least one half."""
-        return variational(seen, rng, self)
-
-
-def variational(
-    seen: Observations, rng: np.random.Generator, settings: VariationalSettings = DEFAULTS
-) -> Reconstruction:
-    """Claim the pairs to which the mean field gives at least one half.
-
-    Raises
-    ------
-    LograbError
-        If the patches have more members in all than `max_nodes`.
-    """
-    if len(seen.nodes) > settings.max_nodes:
-        raise LograbError(
-            f"the variational attack is for small graphs: it takes patches with at most "
-            f"{settings.max_nodes} members in all, got {len(seen.nodes)}. "
-            "Raise max_nodes if you can wait: each step costs the cube of a patch's size"
-        )
-    keys, chances = [np.empty(0, np.int64)], [np.empty(0)]
-    elbo = np.zeros(2)
-    for which, q in patches_by_size(seen, settings.max_nodes):
-        for group in alike(seen, which):
-            found, pairs = _infer(seen, group, q, rng, settings)
-            keys.append(pairs.ravel())
-            chances.append(expit(found.log_odds).ravel())
-            elbo += found.elbo.sum(axis=1)
-    unique, chance = mean_by_key(np.concatenate(keys), np.concatenate(chances))
-    pairs = unpair(unique, max(seen.n_nodes, 1))
-    claimed = chance >= 0.5
-    told: dict[str, Any] = {"elbo": {"start": float(elbo[0]), "end": float(elbo[1])}, "steps": settings.steps,
-                            "expected_edges": float(chance.sum())}  # fmt: skip
-    return Reconstruction(seen.n_nodes, pairs[claimed], chance[claimed], np.unique(seen.nodes), pairs, chance,
-                          diagnostics=told)  # fmt: skip
+        if len(seen.nodes) > self.max_nodes:
+            raise LograbError("the variational attack is for small graphs: it takes patches with at most "
+                              f"{self.max_nodes} members in all, got {len(seen.nodes)}. Raise max_nodes if you "
+                              "can wait: each step costs the cube of a patch's size")  # fmt: skip
+        keys, chances = [np.empty(0, np.int64)], [np.empty(0)]
+        elbo = np.zeros(2)
+        for which, q in patches_by_size(seen, self.max_nodes):
+            for group in alike(seen, which):
+                found, pairs = _infer(seen, group, q, rng, self)
+                keys.append(pairs.ravel())
+                chances.append(expit(found.log_odds).ravel())
+                elbo += found.elbo.sum(axis=1)
+        unique, chance = mean_by_key(np.concatenate(keys), np.concatenate(chances))
+        pairs = unpair(unique, max(seen.n_nodes, 1))
+        claimed = chance >= 0.5
+        told = {"elbo": {"start": float(elbo[0]), "end": float(elbo[1])}, "steps": self.steps,
+                "expected_edges": float(chance.sum())}  # fmt: skip
+        return Reconstruction(seen.n_nodes, pairs[claimed], chance[claimed], np.unique(seen.nodes), pairs, chance,
+                              diagnostics=told)  # fmt: skip
 
 
 def alike(seen: Observations, which: Ints) -> list[Ints]:
@@ -100,13 +104,15 @@ def gauge_blocks(seen: Observations, patch: int) -> Ints:
 
 
 def _infer(
-    seen: Observations, which: Ints, q: int, rng: np.random.Generator, settings: VariationalSettings
+    seen: Observations, which: Ints, q: int, rng: np.random.Generator, settings: Variational
 ) -> tuple[Ascent, Ints]:
     """Run the ascent for patches of one size and gauge; returns it with the pairs it is about, as keys."""
     blocks = gauge_blocks(seen, int(which[0]))
     rows = np.stack([seen.block(int(i)) for i in which])
     order = canonical_order(rows, blocks)
     rows = np.take_along_axis(rows, order[:, :, None], axis=1)
+    # The ascent enlarges differences in the last bit: columns start with the sign that their largest entry gives.
+    rows = rows * np.sign(np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1) + 1e-300)
     members = np.take_along_axis(members_of(seen, which, q), order, axis=1)
     problem = state_problem(rows, blocks, seen.protocol.sigma, settings)
     start = np.full((len(which), problem.n_pairs), logit(problem.prior))
@@ -122,14 +128,10 @@ def canonical_order(rows: Floats, blocks: Ints) -> Ints:
     return np.stack([np.lexsort(patch.T[::-1]) for patch in lengths])
 
 
-def state_problem(rows: Floats, blocks: Ints, sigma: float | None, settings: VariationalSettings) -> Problem:
-    """Fix everything that the paper leaves open, from the settings and the data.
+def state_problem(rows: Floats, blocks: Ints, sigma: float | None, settings: Variational) -> Problem:
+    """Fix everything that the paper leaves open, from the settings and the data (b, n, k).
 
-    Parameters
-    ----------
-    rows : float array, shape (b, n, k)
-    sigma : float or None
-        The noise as announced; None to estimate it.
+    Sigma is the noise as announced; None to estimate it.
     """
     _, n, _ = rows.shape
     gamma = np.full(len(rows), settings.gamma)
@@ -145,11 +147,6 @@ def state_problem(rows: Floats, blocks: Ints, sigma: float | None, settings: Var
 
 
 def estimate_noise(rows: Floats) -> Floats:
-    """Estimate σ from the departure from orthonormality: the columns' mean square is (1 + n σ²) / n.
-
-    Parameters
-    ----------
-    rows : float array, shape (b, n, k)
-    """
+    """Estimate σ from the departure from orthonormality: the columns' mean square is (1 + n σ²) / n."""
     _, n, k = rows.shape
     return np.asarray(np.sqrt(np.maximum((rows**2).sum(axis=(1, 2)) / k - 1, 0) / n))

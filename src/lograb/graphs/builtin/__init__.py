@@ -9,14 +9,5 @@ from lograb.graphs.builtin.karate import karate
 from lograb.graphs.builtin.molecules import MOLECULES_COUNT, molecule_graph, molecules
 from lograb.graphs.builtin.superpixels import SUPERPIXELS_COUNT, superpixel_graph, superpixels
 
-__all__ = [
-    "MOLECULES_COUNT",
-    "SUPERPIXELS_COUNT",
-    "citation",
-    "citation_170k",
-    "karate",
-    "molecule_graph",
-    "molecules",
-    "superpixel_graph",
-    "superpixels",
-]
+__all__ = ["MOLECULES_COUNT", "SUPERPIXELS_COUNT", "citation", "citation_170k", "karate", "molecule_graph",
+           "molecules", "superpixel_graph", "superpixels"]  # fmt: skip

@@ -16,39 +16,27 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from lograb.pairs import distinct, unpair
 from lograb.types import Floats, Ints
 
 
 @dataclass(frozen=True)
 class BlockModel:
-    """The numbers that shape a graph.
+    """The numbers that shape a graph."""
 
-    Attributes
-    ----------
-    class_sizes : nodes per class; their sum is the number of nodes.
-    n_edges : exact number of unique edges.
-    topic_size : nodes per topic, the small groups that a class consists of.
-    same_topic, same_class : probability that a drawn edge stays in the topic; in the class (at least).
-    popularity_tail, popularity_cap : exponent and upper end of the power law of being cited.
-    activity_tail, activity_cap : the same of citing.
-    hub : popularity of the one most cited node; 0 for no such node.
-    closure, rounds : share of the edges that close a triangle, and in how many rounds.
-    islands : sizes of the small components beside the main one.
-    """
-
-    class_sizes: tuple[int, ...]
-    n_edges: int
-    topic_size: int
-    same_topic: float
-    same_class: float
-    popularity_tail: float
-    popularity_cap: float
-    activity_tail: float
+    class_sizes: tuple[int, ...]  # nodes per class; their sum is the number of nodes
+    n_edges: int  # exact number of unique edges
+    topic_size: int  # nodes per topic, the small groups that a class consists of
+    same_topic: float  # probability that a drawn edge stays in the topic
+    same_class: float  # in the class (at least)
+    popularity_tail: float  # exponent of the power law of being cited
+    popularity_cap: float  # and its upper end
+    activity_tail: float  # the same of citing
     activity_cap: float
-    hub: float
-    closure: float
-    rounds: int
-    islands: tuple[int, ...] = ()
+    hub: float  # popularity of the one most cited node; 0 for no such node
+    closure: float  # share of the edges that close a triangle
+    rounds: int  # in which they are drawn
+    islands: tuple[int, ...] = ()  # sizes of the small components beside the main one
 
     @property
     def n_nodes(self) -> int:
@@ -80,7 +68,7 @@ def draw_block_graph(model: BlockModel, rng: np.random.Generator) -> tuple[Ints,
     new_id = np.argsort(rng.random(model.n_nodes), kind="stable")
     labels = np.empty(model.n_nodes, dtype=np.int64)
     labels[new_id] = layout.labels
-    return new_id[_pairs(keys, model.n_nodes)], labels
+    return new_id[unpair(keys, model.n_nodes)], labels
 
 
 def apportion(total: int, shares: Floats) -> tuple[int, ...]:
@@ -179,8 +167,7 @@ def _pick(cumulative: Floats, low: Ints | int, high: Ints | int, uniform: Floats
 def _unique_keys(pairs: Ints, n_nodes: int) -> Ints:
     """Code pairs as one number each, sorted, without loops and repetitions."""
     low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1)
-    keys = np.sort((low * n_nodes + high)[low != high])
-    return keys[np.diff(keys, prepend=-1) > 0]
+    return distinct((low * n_nodes + high)[low != high])
 
 
 def _extend(keys: Ints, pairs: Ints, wanted: int, n_nodes: int, rng: np.random.Generator) -> Ints:
@@ -192,10 +179,6 @@ def _extend(keys: Ints, pairs: Ints, wanted: int, n_nodes: int, rng: np.random.G
     if len(new) > room:
         new = new[np.argsort(rng.random(len(new)), kind="stable")[:room]]
     return np.sort(np.concatenate([keys, new]))
-
-
-def _pairs(keys: Ints, n_nodes: int) -> Ints:
-    return np.stack([keys // n_nodes, keys % n_nodes], axis=1)
 
 
 def _neighbour_lists(keys: Ints, n_nodes: int) -> tuple[Ints, Ints]:

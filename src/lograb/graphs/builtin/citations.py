@@ -32,14 +32,10 @@ _CITATION_170K = BlockModel(
 
 
 def citation() -> Graph:
-    """Generate a stand-in of Cora's size.
+    """Generate a stand-in of Cora's size: 2,708 nodes, 5,300 edges, 7 classes.
 
-    Returns
-    -------
-    Graph
-        2,708 nodes, 5,300 edges, 7 classes; features are a sparse binary bag of 1,433 words with
-        about 18 words per node. A main component of about nine tenths of the nodes, the others in
-        small components; no isolated node.
+    Features are a sparse binary bag of 1,433 words with about 18 words per node. A main component of about nine
+    tenths of the nodes, the others in small components; no isolated node.
     """
     rng = np.random.default_rng(20_708)
     edges, labels = draw_block_graph(_CITATION, rng)
@@ -48,13 +44,9 @@ def citation() -> Graph:
 
 
 def citation_170k() -> Graph:
-    """Generate a stand-in of ogbn-arXiv's size.
+    """Generate a stand-in of ogbn-arXiv's size: 169,343 nodes, 1,166,243 edges, 40 classes, connected.
 
-    Returns
-    -------
-    Graph
-        169,343 nodes, 1,166,243 edges, 40 classes, one hub of degree over 10,000; 128 dense
-        float32 features. Connected.
+    One hub has a degree over 10,000; the 128 features are dense float32.
     """
     rng = np.random.default_rng(169_343)
     edges, labels = draw_block_graph(_CITATION_170K, rng)

@@ -19,8 +19,8 @@ import numpy as np
 
 from lograb.errors import LograbError
 from lograb.graphs.formats.separators import BLANK, NAMED, check_single_lines, find_delimiter
-from lograb.graphs.formats.simple import RawGraph, count_of, index_names
-from lograb.names import is_whole_number, shorten
+from lograb.graphs.formats.simple import RawGraph, count_of
+from lograb.names import index_names, is_whole_number, plain_word, shorten
 
 _HEADER_WORDS = frozenset((
     "source", "target", "src", "dst", "dest", "destination", "from", "to", "u", "v", "head", "tail", "start",
@@ -165,7 +165,7 @@ def _starts_with_header(table: _Table) -> bool:
     if second is None or is_whole_number(first) or is_whole_number(second):
         return False
     others = set(islice(table.names, 2, None)) - {None}
-    if all(_plain(name) in _HEADER_WORDS for name in (first, second)):
+    if all(plain_word(name) in _HEADER_WORDS for name in (first, second)):
         # "n1,n2" above "n3,n4", or "u,v" above "w,x", is an edge like the others.
         shapes = {_shape(name) for name in others if name is not None}
         return shapes.isdisjoint((_shape(first), _shape(second)))
@@ -184,10 +184,6 @@ def _stands_alone(table: _Table) -> bool:
     return first.isdisjoint(islice(table.names, 2, None))
 
 
-def _plain(word: str) -> str:
-    return re.sub(r"[\W_]", "", word.lower())
-
-
 def _shape(name: str) -> str:
     """Tell names apart by more than a number or a single letter."""
     return "?" if len(name) == 1 else re.sub(r"\d+", "9", name)
@@ -195,7 +191,7 @@ def _shape(name: str) -> str:
 
 def _refuse_other_columns(line: str, delimiter: str) -> None:
     """Stop at a header that puts the two ends of an edge anywhere but first."""
-    words = [_plain(field) for field in _fields(line, delimiter)]
+    words = [plain_word(field) for field in _fields(line, delimiter)]
     for pair in (("source", "target"), ("src", "dst"), ("from", "to")):
         if set(pair) <= set(words) and set(pair) != set(words[:2]):
             raise LograbError(f"the two ends of an edge must be the first two columns, got '{line[:60]}': "

@@ -11,13 +11,8 @@ from xml.parsers import expat
 import numpy as np
 
 from lograb.errors import LograbError
-from lograb.graphs.formats.simple import (
-    MAX_ATTRIBUTE_CHARS,
-    Listing,
-    RawGraph,
-    collect_attributes,
-    index_names,
-)
+from lograb.graphs.formats.simple import MAX_ATTRIBUTE_CHARS, Listing, RawGraph, collect_attributes
+from lograb.names import index_names
 
 _SEPARATOR = " "
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from lograb.arrays import Arrays, load_arrays
 from lograb.errors import LograbError
-from lograb.graphs.arrays import Arrays, load_arrays
 from lograb.graphs.formats.simple import (
     FREE_NODES,
     NODES_PER_ENTRY,

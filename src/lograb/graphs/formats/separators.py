@@ -34,31 +34,18 @@ def find_delimiter(lines: list[str], suffix: str) -> str:
 
 
 def check_single_lines(lines: list[str], n_lines: int, delimiter: str) -> tuple[str, ...]:
-    """Look for another separator in the lines that the delimiter leaves in one piece.
+    """Look for another separator in the lines that the delimiter leaves in one piece, of `n_lines` in all.
 
-    Parameters
-    ----------
-    lines : list of str
-        The lines of one field each.
-    n_lines : int
-        Number of all lines.
-    delimiter : str
-
-    Returns
-    -------
-    tuple of str
-        A notice where some of the lines look like edges.
-
-    Raises
-    ------
-    LograbError
-        If most lines of the file look like edges that the delimiter does not split.
+    Some that look like edges are worth a notice; if most do, the file is refused.
     """
-    other, count = _other_separator(lines, delimiter)
+    others = [mark for mark in (*NAMED, *_FOREIGN) if mark != delimiter]
+    held = {mark: [line for line in lines if _holds(line, mark)] for mark in others}
+    other = max(others, key=lambda mark: len(held[mark]))
+    count = sum(any(_holds(line, mark) for mark in others) for line in lines)
     if not count:
         return ()
-    used, example = NAMED[delimiter], next(line for line in lines if _holds(line, other)).strip()[:60]
-    found = (NAMED | _FOREIGN)[other]
+    used, example = NAMED[delimiter], held[other][0].strip()[:60]
+    found = (NAMED | _FOREIGN)[other] + (" or another mark" if count > len(held[other]) else "")
     if 2 * count > n_lines:
         raise LograbError("an edge list needs one separator throughout (comma, tab, semicolon or blank); split at "
                           f"the {used}, {count} of {n_lines} lines have a single name, such as '{example}', which "
@@ -66,14 +53,6 @@ def check_single_lines(lines: list[str], n_lines: int, delimiter: str) -> tuple[
     have = "1 line has" if count == 1 else f"{count} lines have"
     return (f"{have} no {used}, but the {found} would split them, such as '{example}': read as one name each; use "
             "one separator throughout if these are edges",)
-
-
-def _other_separator(lines: list[str], delimiter: str) -> tuple[str, int]:
-    """Find the separator that would split most of the lines, and how many."""
-    others = [mark for mark in (*NAMED, *_FOREIGN) if mark != delimiter]
-    counts = {mark: sum(_holds(line, mark) for line in lines) for mark in others}
-    best = max(others, key=lambda mark: counts[mark])
-    return best, counts[best]
 
 
 def _holds(line: str, mark: str) -> bool:

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +22,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
-from lograb.names import shorten, sort_names
+from lograb.names import shorten
+from lograb.pairs import distinct, edge_keys
 from lograb.spec import Origin
 from lograb.types import Graph, Ints, Matrix
 
@@ -54,16 +55,13 @@ def apply_rules(raw: RawGraph, name: str, origin: Origin) -> Graph:
     """Build the graph, with a notice and a count for everything that was changed."""
     if raw.n_nodes == 0:
         raise LograbError(f"graph '{name}' needs at least one node, got no edges and no nodes")
+    notices = raw.notices
+    if raw.attributes:
+        notices += (f"node attributes not used as features: {shorten(raw.attributes)} (patches_by or --patches-by "
+                    "cuts by one of them)",)  # fmt: skip
     return Graph.from_edges(name, raw.n_nodes, raw.pairs, features=raw.features, labels=raw.labels,
                             node_names=raw.node_names, attributes=raw.attributes, origin=origin,
-                            notices=raw.notices + _attribute_notices(raw) + _edge_notices(raw))
-
-
-def _attribute_notices(raw: RawGraph) -> tuple[str, ...]:
-    if not raw.attributes:
-        return ()
-    return (f"node attributes not used as features: {shorten(raw.attributes)} (patches_by or --patches-by cuts by "
-            "one of them)",)
+                            notices=notices + _edge_notices(raw))
 
 
 def collect_attributes(nodes: Mapping[str, Mapping[int, str]], n_nodes: int) -> dict[str, tuple[str | None, ...]]:
@@ -75,9 +73,9 @@ def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
     pairs, n = raw.pairs, raw.n_nodes
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    arcs = _distinct(pairs[:, 0] * n + pairs[:, 1])
+    arcs = distinct(edge_keys(pairs, n))
     low, high = np.minimum(arcs // n, arcs % n), np.maximum(arcs // n, arcs % n)
-    n_edges = len(_distinct(low * n + high))
+    n_edges = len(distinct(low * n + high))
     both = len(arcs) - n_edges
     repeats = len(pairs) - len(arcs)
     notices = []
@@ -98,35 +96,13 @@ def _edge_notices(raw: RawGraph) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _distinct(keys: Ints) -> Ints:
-    """Sorted distinct keys (all at least 0); several times faster than numpy.unique on long arrays."""
-    keys = np.sort(keys)
-    return keys[np.diff(keys, prepend=-1) > 0]
-
-
 def count_of(number: int, singular: str, plural: str = "") -> str:
     """Put a number and its noun into words."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
-def index_names(names: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...] | None]:
-    """Number the distinct names by the rule above.
-
-    Returns
-    -------
-    index : dict
-        Name to node id.
-    node_names : tuple of str, or None
-        The names in the order of the ids; None when they are just the ids.
-    """
-    ordered = sort_names(names)
-    index = {name: i for i, name in enumerate(ordered)}
-    plain = ordered[:1] == ["0"] and ordered == list(map(str, range(len(ordered))))
-    return index, None if plain else tuple(ordered)
-
-
-def matrix_pairs(matrix: Matrix) -> tuple[Ints, bool]:
-    """Return the places (m, 2) of a square matrix' non-zero entries, and whether any is not 1."""
+def read_matrix(matrix: Matrix) -> RawGraph:
+    """Read an adjacency matrix: dense or sparse, weighted or not, symmetric or not."""
     rows, cols = matrix.shape if len(matrix.shape) == 2 else (0, 1)
     if rows != cols:
         raise LograbError(f"an adjacency matrix must be square, got shape {tuple(matrix.shape)}")
@@ -141,14 +117,9 @@ def matrix_pairs(matrix: Matrix) -> tuple[Ints, bool]:
                           "put 0 where there is no edge")
     filled = entries.data != 0
     pairs = np.stack([entries.row[filled], entries.col[filled]], axis=1).astype(np.int64)
-    return pairs, bool((entries.data[filled] != 1).any())
-
-
-def read_matrix(matrix: Matrix) -> RawGraph:
-    """Read an adjacency matrix: dense or sparse, weighted or not, symmetric or not."""
-    pairs, weighted = matrix_pairs(matrix)
+    weighted = (entries.data[filled] != 1).any()
     notices = ("weights dropped: every non-zero entry is an edge",) if weighted else ()
-    return RawGraph(int(matrix.shape[0]), pairs, "both", notices=notices)
+    return RawGraph(int(rows), pairs, "both", notices=notices)
 
 
 def check_claimed_size(n_nodes: int, n_entries: int) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from lograb.arrays import load_arrays, read_arrays
 from lograb.errors import LograbError
-from lograb.graphs.arrays import load_arrays, read_arrays
 from lograb.graphs.dataset import UNSTATED, Dataset
 from lograb.graphs.fetch import Place, RawFile, fetch, in_mirror, locate
 from lograb.graphs.formats.npz import SCIPY_PARTS, scipy_matrix

@@ -126,6 +126,10 @@ def _graph(name: str, index: int, item: Any, origin: Origin) -> Graph:
     if not isinstance(item, tuple | list) or len(item) != size:
         raise LograbError(f"{name}: graph {index} must be a tuple of {size} tensors; "
                           f"get the files again from {URL}")
+    for part in item:  # steps of 0 repeat one number as often as they like
+        if hasattr(part, "untyped_storage") and part.nbytes > part.untyped_storage().nbytes():
+            raise LograbError(f"{name}: a tensor of graph {index} claims {part.nbytes} bytes and has fewer; "
+                              f"get the files again from {URL}")
     features = np.asarray(item[0], dtype=np.float32)
     edges = np.asarray(item[2], dtype=np.int64)
     if features.ndim != 2 or edges.ndim != 2 or edges.shape[0] != 2:

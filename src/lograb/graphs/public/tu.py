@@ -1,4 +1,4 @@
-"""PROTEINS from the TU Dortmund collection of graph datasets (Morris et al., 2020).
+"""PROTEINS and MSRC_21 from the TU Dortmund collection of graph datasets (Morris et al., 2020).
 
 The format: text files, one line per node or edge of all graphs together, all ids from 1.
 ``_A`` lists edges in both directions, ``_graph_indicator`` the graph of each node.
@@ -23,36 +23,54 @@ from lograb.spec import Origin
 from lograb.types import Graph, Ints
 
 URL = "https://chrsmrrs.github.io/datasets/"
-ARCHIVE = RawFile("tu/PROTEINS.zip", url="https://www.chrsmrrs.com/graphkerneldatasets/PROTEINS.zip")
 CHECKSUMS = {
-    "A": "4c4b33e272fc95cac6d27ed6d5d12b9a852c8610e91fff59f8f0dbdd5a20df67",
-    "graph_indicator": "8d4ff1e852a5c28561e9bffb44cf9490bc552b13a3b6156dd12dc7f44e9afc4a",
-    "graph_labels": "c0ef9810c440775252872318d0c8adc385588e14bc4c47a2c34aa96ee3c7cdcd",
-    "node_attributes": "54eef829abb37e458a5fbf3a3c581e48e5810e220463c2cd951856b9ceb08f07",
-    "node_labels": "f758e8ad3d6e3c026b50833d75f6f90735b94eb3345e4243707f495ca8afea8d",
+    "PROTEINS": {
+        "A": "4c4b33e272fc95cac6d27ed6d5d12b9a852c8610e91fff59f8f0dbdd5a20df67",
+        "graph_indicator": "8d4ff1e852a5c28561e9bffb44cf9490bc552b13a3b6156dd12dc7f44e9afc4a",
+        "graph_labels": "c0ef9810c440775252872318d0c8adc385588e14bc4c47a2c34aa96ee3c7cdcd",
+        "node_attributes": "54eef829abb37e458a5fbf3a3c581e48e5810e220463c2cd951856b9ceb08f07",
+        "node_labels": "f758e8ad3d6e3c026b50833d75f6f90735b94eb3345e4243707f495ca8afea8d",
+    },
+    "MSRC_21": {
+        "A": "a8c0a1e70ccaa98056fa547d0df671fe4084cb0a9dc28af62cd5687b6c4c17f7",
+        "graph_indicator": "8d4c2e55f287aff9acbc686bd436ad1a6b08bed3a744d967028be6fd8f526121",
+        "graph_labels": "2b3239fb66f16604ca875660d5a9e28ebf5b4a1744134414f2be680f7fc156d7",
+        "node_labels": "58810e93acb03f309aff5366849f77006262944d54cb8c0d08c086f0c3c44051",
+    },
 }
-FILES = {part: RawFile(f"tu/PROTEINS/raw/PROTEINS_{part}.txt", digest, archive=ARCHIVE,
-                       member=f"PROTEINS/PROTEINS_{part}.txt") for part, digest in CHECKSUMS.items()}
+NAMES = {"proteins": "PROTEINS", "msrc-21": "MSRC_21"}
 
 
-def load(progress: Progress | None = None) -> Iterator[Graph]:
-    """Yield the 1,113 proteins; labels are the kinds of secondary structure of the nodes.
+def raw_files(name: str) -> dict[str, RawFile]:
+    """List the files that a collection is read from."""
+    title = NAMES[name]
+    archive = RawFile(f"tu/{title}.zip", url=f"https://www.chrsmrrs.com/graphkerneldatasets/{title}.zip")
+    return {part: RawFile(f"tu/{title}/raw/{title}_{part}.txt", digest, archive=archive,
+                          member=f"{title}/{title}_{part}.txt") for part, digest in CHECKSUMS[title].items()}
+
+
+def load(name: str, licence: str, progress: Progress | None = None) -> Iterator[Graph]:
+    """Yield the graphs of a collection; labels are those of the nodes.
 
     In memory are the flat arrays of the whole collection (a few megabytes) and the current graph.
     """
-    found = fetch(tuple(FILES.values()), progress)
-    origin = Origin(source="proteins", kind="public", sha256=found.sha256, licence=UNSTATED, url=URL)
-    yield from read_tu("proteins", {part: found.paths[file.path] for part, file in FILES.items()}, origin)
+    files = raw_files(name)
+    found = fetch(tuple(files.values()), progress)
+    origin = Origin(source=name, kind="public", sha256=found.sha256, licence=licence, url=URL)
+    yield from read_tu(name, {part: found.paths[file.path] for part, file in files.items()}, origin)
 
 
 def read_tu(name: str, parts: dict[str, Path], origin: Origin) -> Iterator[Graph]:
-    """Yield the graphs of a collection in the TU format, named ``name/0``, ``name/1`` and so on."""
+    """Yield the graphs of a collection in the TU format, named ``name/0``, ``name/1`` and so on.
+
+    Labels are numbered from 0 without gaps, in the order of the publisher's.
+    """
     graph_of_node = _table(parts["graph_indicator"], np.int64)[:, 0] - 1
     edges = _table(parts["A"], np.int64) - 1
-    labels = _table(parts["node_labels"], np.int64)[:, 0]
-    features = _table(parts["node_attributes"], np.float64)
+    labels = np.unique(_table(parts["node_labels"], np.int64)[:, 0], return_inverse=True)[1]
+    features = _table(parts["node_attributes"], np.float64) if "node_attributes" in parts else None
     n_graphs = len(_table(parts["graph_labels"], np.float64))
-    _check(name, graph_of_node, edges, n_graphs, (len(labels), len(features)))
+    _check(name, graph_of_node, edges, n_graphs, (len(labels), len(labels if features is None else features)))
     graph_of_edge = graph_of_node[edges[:, 0]]
     edges = edges[np.argsort(graph_of_edge, kind="stable")]
     node_ptr = pointer(np.bincount(graph_of_node, minlength=n_graphs))
@@ -60,7 +78,8 @@ def read_tu(name: str, parts: dict[str, Path], origin: Origin) -> Iterator[Graph
     for i in range(n_graphs):
         first, last = int(node_ptr[i]), int(node_ptr[i + 1])
         yield Graph.from_edges(f"{name}/{i}", last - first, edges[edge_ptr[i] : edge_ptr[i + 1]] - first,
-                               features=features[first:last], labels=labels[first:last], origin=origin)
+                               labels=labels[first:last], origin=origin,
+                               features=None if features is None else features[first:last])
 
 
 def _table(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -83,7 +102,15 @@ def _check(name: str, graph_of_node: Ints, edges: Ints, n_graphs: int, n_rows: t
         raise LograbError(f"{name}: both ends of an edge must lie in the same graph")
 
 
+def _dataset(name: str, description: str, n_graphs: int, n_nodes: int, n_edges: int, n_classes: int,
+             n_features: int | None, licence: str) -> Dataset:
+    return Dataset(name, NAMES[name], "public", description, n_graphs, n_nodes, n_edges, n_classes, n_features,
+                   licence, URL, partial(load, name, licence), lambda: locate(raw_files(name).values()))
+
+
 DATASETS = (
-    Dataset("proteins", "PROTEINS", "public", "proteins: secondary-structure elements near each other", 1113,
-            43471, 81044, 3, 1, UNSTATED, URL, load, partial(locate, tuple(FILES.values()))),
+    _dataset("proteins", "proteins: secondary-structure elements near each other", 1113, 43471, 81044, 3, 1,
+             UNSTATED),
+    _dataset("msrc-21", "photographs: superpixels that touch, labelled by what they show", 563, 43644, 111656, 22,
+             None, "MSR-DILA (of the photographs)"),
 )

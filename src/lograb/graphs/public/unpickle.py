@@ -4,6 +4,10 @@ A pickle is a program: it may name any importable class or function and call it.
 is looked up in a short table instead, and the table leads to functions of this file rather than
 to the named ones: arrays, dtypes and sparse matrices are kept as plain state while the pickle
 runs and built afterwards, with their bounds checked. Whatever is not in the table is refused.
+
+It may also be a bomb. Tuples that hold each other twice take forever to hash or print, so keys and members of sets
+are numbers and strings; and what the program makes of pieces that it repeats is counted (`lograb.limits`). The
+unpickler is the one that the standard library has in Python, because the other cannot be watched.
 """
 
 from __future__ import annotations
@@ -11,16 +15,19 @@ from __future__ import annotations
 import math
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, ClassVar, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from lograb.errors import LograbError
+from lograb.limits import REMEDY, max_bytes
 
 Names = Mapping[tuple[str, str], Any]
+CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
 class Callee:
@@ -69,14 +76,21 @@ def load_pickle(file: BinaryIO, extra: Names | None = None) -> Any:
     except LograbError:
         raise
     except Exception as error:  # a broken pickle can raise anything
-        raise LograbError(f"the pickle cannot be read ({type(error).__name__}: {error}); "
+        raise LograbError(f"the pickle cannot be read ({type(error).__name__}: {str(error)[:200]}); "
                           "get the file again from its publisher") from error
 
 
-class _Reader(pickle.Unpickler):
+class _Reader(pickle._Unpickler):
+    dispatch: ClassVar[dict[int, Any]]
+    stack: list[Any]
+    append: Callable[[Any], None]
+    read: Callable[[int], bytes]
+
     def __init__(self, file: BinaryIO, names: Names) -> None:
         super().__init__(file, encoding="latin1")
         self._names = names
+        self.left = max(max_bytes(), 4 * file.seek(0, 2))
+        file.seek(0)
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self._names:
@@ -84,12 +98,76 @@ class _Reader(pickle.Unpickler):
                               f"'{module}.{name}', which is refused; do not use the file")
         return self._names[module, name]
 
+    def charge(self) -> None:
+        """Count what stands on top of the stack and is about to be made into something else."""
+        top = self.stack[-1]
+        for piece in top.values() if isinstance(top, dict) else top if isinstance(top, tuple | list) else ():
+            if isinstance(piece, str | bytes | bytearray):
+                self.left -= len(piece)
+            elif isinstance(piece, CONTAINERS):
+                self.left -= 8 * len(piece)
+        if self.left < 0:
+            raise LograbError(f"the pickle makes far more than it holds; {REMEDY}")
+
+    def read_bytearray(self) -> None:
+        """Read bytes before their number is believed."""
+        self.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))
+
+
+def _guarded(code: bytes, check: Callable[[_Reader], None]) -> None:
+    """Let a check precede what the unpickler does for an operation."""
+    usual: Any = pickle._Unpickler.dispatch[code[0]]
+
+    def operate(reader: _Reader) -> None:
+        check(reader)
+        usual(reader)
+
+    _Reader.dispatch[code[0]] = operate
+
+
+_Reader.dispatch = {**pickle._Unpickler.dispatch, pickle.BYTEARRAY8[0]: _Reader.read_bytearray}
+for _code in (pickle.INST, pickle.OBJ, pickle.NEWOBJ_EX, pickle.EXT1, pickle.EXT2, pickle.EXT4):
+    del _Reader.dispatch[_code[0]]  # data has no use for them
+for _code in (pickle.REDUCE, pickle.NEWOBJ, pickle.BUILD):
+    _guarded(_code, _Reader.charge)
+_guarded(pickle.SETITEM, lambda reader: _check_keys(reader.stack[-2:-1]))
+for _code in (pickle.SETITEMS, pickle.DICT):
+    _guarded(_code, lambda reader: _check_keys(reader.stack[::2]))
+for _code in (pickle.ADDITEMS, pickle.FROZENSET):
+    _guarded(_code, lambda reader: _check_keys(reader.stack))
+
+
+def _check_keys(keys: Iterable[Any]) -> None:
+    for key in keys:
+        if not isinstance(key, str | bytes | int | float | np.generic | None):
+            raise LograbError("keys of a dictionary and members of a set in a pickle must be numbers or strings, "
+                              f"got {type(key).__name__}")
+
+
+def _sequence(kind: Callable[[Any], Any], items: Any = ()) -> Any:
+    if not isinstance(items, CONTAINERS):
+        raise LograbError(f"a list in a pickle must be made of a container, got {type(items).__name__}")
+    return kind(items)
+
+
+def _set(kind: Callable[[Any], Any], items: Any = ()) -> Any:
+    _check_keys(items)
+    return kind(items)
+
+
+def _dict(kind: Callable[[Any], Any], items: Any = ()) -> Any:
+    pairs = list(items.items() if isinstance(items, dict) else items)
+    _check_keys(pair[0] for pair in pairs)
+    return kind(pairs)
+
 
 class _Type:
     """What a pickle says of a dtype: only plain numbers and strings become one."""
 
     def __init__(self, code: object, *_: object) -> None:
         self.code = _text(code)
+        if len(self.code) > 20:
+            raise LograbError(f"the type of an array in a pickle must be a short word, got '{self.code[:40]}...'")
         self.order = "="
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -161,8 +239,8 @@ def _array(raw: Any, dtype: Any, shape: Any, order: str = "C") -> np.ndarray[Any
         raise LograbError("an array in a pickle needs a dtype")
     kind, sides = dtype.build(), tuple(int(n) for n in shape)
     content = _bytes(raw)
-    if min(sides, default=0) < 0 or math.prod(sides) * kind.itemsize != len(content):
-        raise LograbError(f"an array of shape {sides} and type {kind} in a pickle has {len(content)} bytes")
+    if len(sides) > 32 or min(sides, default=0) < 0 or math.prod(sides) * kind.itemsize != len(content):
+        raise LograbError(f"an array of shape {sides[:32]} and type {kind} in a pickle has {len(content)} bytes")
     flat = np.frombuffer(content, dtype=kind)
     return flat.reshape(sides, order="F" if order == "F" else "C").astype(kind.newbyteorder("="), order="C")
 
@@ -187,7 +265,9 @@ def _bytes(raw: Any) -> bytes:
 
 
 def _text(value: object) -> str:
-    return value.decode("latin1") if isinstance(value, bytes) else str(value)
+    if not isinstance(value, str | bytes):
+        raise LograbError(f"a word is missing in a pickle, got {type(value).__name__}")
+    return value.decode("latin1") if isinstance(value, bytes) else value
 
 
 def _admit() -> dict[tuple[str, str], Any]:
@@ -195,7 +275,7 @@ def _admit() -> dict[tuple[str, str], Any]:
         ("numpy", "dtype"): _Type,
         ("numpy", "ndarray"): _Array,
         ("_codecs", "encode"): Callee(_encode),
-        ("collections", "OrderedDict"): OrderedDict,
+        ("collections", "OrderedDict"): Callee(partial(_dict, OrderedDict)),
         ("collections", "defaultdict"): Callee(lambda *_: {}),
     }
     for core in ("numpy.core", "numpy._core"):
@@ -207,8 +287,10 @@ def _admit() -> dict[tuple[str, str], Any]:
         names[module, "csr_array"] = _Sparse
     for module in ("builtins", "__builtin__"):
         names[module, "bytes"] = Callee(_no_bytes)
-        for kind in (list, dict, set, frozenset, tuple, int, float):
-            names[module, kind.__name__] = kind
+        names |= {(module, kind.__name__): Callee(kind) for kind in (int, float)}
+        names |= {(module, kind.__name__): Callee(partial(_sequence, kind)) for kind in (list, tuple)}
+        names |= {(module, kind.__name__): Callee(partial(_set, kind)) for kind in (set, frozenset)}
+        names[module, "dict"] = Callee(partial(_dict, dict))
     return names
 
 

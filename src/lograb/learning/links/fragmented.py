@@ -1,6 +1,8 @@
 """What a method for Task 3 may see, and the pairs it may learn from (§4.4.3).
 
-Every known edge and every training pair lies inside a fragment; the questions are pairs between fragments.
+Every known edge lies inside a fragment; the questions are pairs between fragments. Pairs to learn from that are
+no known edges are drawn from all nodes of a graph (``anywhere``), or from inside the fragments (``inside``), where
+a method then learns nothing about nodes that are far apart, as those of most questions are.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +20,8 @@ from lograb.learning.patchset import PatchSet
 from lograb.pairs import sharing
 from lograb.ragged import owners, pointer
 from lograb.types import Bools, Floats, Ints, Matrix
+
+Where = Literal["anywhere", "inside"]
 
 # Where there are at most so many ordered pairs they are listed; otherwise pairs are drawn until enough fit.
 MAX_LISTED = 1 << 18
@@ -35,11 +40,14 @@ class FragmentedGraph:
     settled : bool array, shape (n_nodes,)
         True where all neighbours of a node are known to share its patch: the centres of balls. No edge
         between fragments can touch such a node, and everybody knows it.
+    graph : int64 array, shape (n_nodes,), increasing
+        The graph of the instance that each node belongs to.
     """
 
     patches: PatchSet
     fragment: Ints
     settled: Bools
+    graph: Ints
 
     def __post_init__(self) -> None:
         ends = self.fragment[self.edges]
@@ -50,6 +58,10 @@ class FragmentedGraph:
     def n_nodes(self) -> int:
         """Number of nodes, those without a fragment included."""
         return self.patches.n_nodes
+
+    def pools(self, where: Where) -> Ints:
+        """Number the groups of nodes that unlinked pairs are drawn from; -1 for nodes without a fragment."""
+        return self.fragment if where == "inside" else np.where(self.fragment >= 0, self.graph, -1)
 
     @cached_property
     def edges(self) -> Ints:
@@ -94,12 +106,14 @@ def draw_edges(graph: FragmentedGraph, count: int, rng: np.random.Generator) -> 
 
 
 def training_pairs(
-    graph: FragmentedGraph, rng: np.random.Generator, chosen: Bools | None = None
+    graph: FragmentedGraph, rng: np.random.Generator, where: Where, chosen: Bools | None = None
 ) -> tuple[Ints, Bools]:
-    """List known edges and as many other pairs from inside the fragments, in random order.
+    """List known edges and as many other pairs, in random order.
 
     Parameters
     ----------
+    where : {"anywhere", "inside"}
+        What the other pairs are drawn from.
     chosen : bool array, shape (n_edges,), optional
         The known edges to list; all by default.
 
@@ -109,52 +123,52 @@ def training_pairs(
     true : bool array, shape (m,)
     """
     edges = graph.edges if chosen is None else graph.edges[chosen]
-    others = pairs_inside(graph, len(edges), rng)
+    others = unlinked_pairs(graph, len(edges), rng, where)
     if not len(edges) or not len(others):
-        raise nothing_to_learn_from(graph)
+        raise nothing_to_learn_from(graph, where)
     order = rng.permutation(len(edges) + len(others))
     true = np.arange(len(order)) < len(edges)
     return np.concatenate([edges, others])[order], true[order]
 
 
-def nothing_to_learn_from(graph: FragmentedGraph) -> LograbError:
-    """Say that the fragments lack edges, or pairs that are none."""
-    edges, pairs = len(graph.edges), Insides(graph.fragment).n_pairs
-    return LograbError(f"there is nothing to learn from: the fragments hold {edges} edges and "
-                       f"{pairs - edges} other pairs")  # fmt: skip
+def nothing_to_learn_from(graph: FragmentedGraph, where: Where) -> LograbError:
+    """Say that there are no known edges, or no pairs that are none."""
+    edges, pairs = len(graph.edges), Pools(graph.pools(where)).n_pairs
+    return LograbError(f"there is nothing to learn from: the fragments hold {edges} edges, and "
+                       f"{pairs - edges} other pairs can be drawn with train_negatives={where}")  # fmt: skip
 
 
-class Insides:
-    """The members of all fragments, fragment by fragment, to draw pairs from.
+class Pools:
+    """The members of all pools (fragments or graphs), pool by pool, to draw pairs from.
 
     Attributes
     ----------
     members : int64 array
-        Nodes, ordered by fragment.
+        Nodes, ordered by pool.
     place : int64 array, shape (n_nodes,)
-        Where each node stands in `members`; meaningless for nodes without a fragment.
+        Where each node stands in `members`; meaningless for nodes without a pool.
     sizes, starts : int64 arrays, shape (n_nodes,)
-        Size of each node's fragment, and where it starts in `members`.
+        Size of each node's pool, and where it starts in `members`.
     """
 
-    def __init__(self, fragment: Ints) -> None:
-        inside = np.flatnonzero(fragment >= 0)
-        self.members = inside[np.argsort(fragment[inside], kind="stable")]
-        self.place = np.zeros(len(fragment), dtype=np.int64)
+    def __init__(self, pool: Ints) -> None:
+        inside = np.flatnonzero(pool >= 0)
+        self.members = inside[np.argsort(pool[inside], kind="stable")]
+        self.place = np.zeros(len(pool), dtype=np.int64)
         self.place[self.members] = np.arange(len(self.members))
-        counts = np.bincount(fragment[inside], minlength=1)
-        self.sizes, self.starts = counts[fragment], pointer(counts)[:-1][fragment]
+        counts = np.bincount(pool[inside], minlength=1)
+        self.sizes, self.starts = counts[pool], pointer(counts)[:-1][pool]
         self.n_pairs = int((counts * (counts - 1) // 2).sum())
 
     def companions(self, nodes: Ints, rng: np.random.Generator) -> Ints:
-        """Draw for each node another one of its fragment, which must have one."""
+        """Draw for each node another one of its pool, which must have one."""
         sizes, starts = self.sizes[nodes], self.starts[nodes]
         shift = 1 + (rng.random(len(nodes)) * (sizes - 1)).astype(np.int64)
         return np.asarray(self.members[starts + (self.place[nodes] - starts + shift) % sizes])
 
 
 class Strangers:
-    """Draws for a node others of its fragment that are not its known neighbours.
+    """Draws for a node others of its pool that are not its known neighbours.
 
     Attributes
     ----------
@@ -162,16 +176,16 @@ class Strangers:
         How many each node has; 0 for nodes without a fragment.
     """
 
-    def __init__(self, graph: FragmentedGraph) -> None:
-        insides, edges = Insides(graph.fragment), graph.edges
-        members, place, starts = insides.members, insides.place, insides.starts
+    def __init__(self, graph: FragmentedGraph, where: Where) -> None:
+        pools, edges = Pools(graph.pools(where)), graph.edges
+        members, place, starts = pools.members, pools.place, pools.starts
         # Every node with its neighbours and itself, in the order of their places.
         node = np.concatenate([edges[:, 0], edges[:, 1], members])
         near = place[np.concatenate([edges[:, 1], edges[:, 0], members])]
         order = np.lexsort((near, node))
         node, near = node[order], near[order]
         taken = np.bincount(node, minlength=graph.n_nodes)
-        self.counts = np.where(graph.fragment >= 0, insides.sizes - taken, 0)
+        self.counts = np.where(graph.fragment >= 0, pools.sizes - taken, 0)
         self._members, self._starts, self._ptr = members, starts, pointer(taken)
         # How many strangers stand before each of them, as one increasing list of all nodes.
         self._n = graph.n_nodes
@@ -184,20 +198,20 @@ class Strangers:
         return np.asarray(self._members[self._starts[nodes] + number + passed])
 
 
-def pairs_inside(graph: FragmentedGraph, count: int, rng: np.random.Generator) -> Ints:
-    """Draw distinct pairs inside fragments that are not known edges, uniformly; fewer where there are fewer."""
+def unlinked_pairs(graph: FragmentedGraph, count: int, rng: np.random.Generator, where: Where) -> Ints:
+    """Draw distinct pairs that are not known edges, uniformly; fewer where there are fewer."""
     n = graph.n_nodes
-    insides = Insides(graph.fragment)
+    pools = Pools(graph.pools(where))
     known = graph.edges[:, 0] * n + graph.edges[:, 1]
-    count = min(count, insides.n_pairs - len(known))
+    count = min(count, pools.n_pairs - len(known))
     if count <= 0:
         return np.empty((0, 2), np.int64)
-    chances = insides.sizes[insides.members] - 1.0  # of being the first node of an ordered pair
+    chances = pools.sizes[pools.members] - 1.0  # of being the first node of an ordered pair
     chances /= chances.sum()
 
     def draw(size: int) -> Ints:
-        first = rng.choice(insides.members, size, p=chances)
-        return np.stack([first, insides.companions(first, rng)], axis=1)
+        first = rng.choice(pools.members, size, p=chances)
+        return np.stack([first, pools.companions(first, rng)], axis=1)
 
     return draw_until(draw, count, known, n)
 

@@ -1,9 +1,9 @@
 """LightGCN (He et al.) on the known edges: free vectors, smoothed over the graph, no features.
 
 Every node has a vector of its own; a pair is scored by the inner product of the vectors' means over some
-rounds of smoothing. Trained to rank a node's neighbours above other random nodes of its fragment (BPR); a node
-that is joined to all of its fragment has none and teaches nothing by itself. Between fragments nothing ties one
-node's vector to the other's, so only how popular both are can show.
+rounds of smoothing. Trained to rank a node's neighbours above other random nodes (BPR); a node that is joined to
+all it is compared with teaches nothing by itself. Between fragments no edge ties one node's vector to the other's,
+so only how popular both are can show.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch_geometric.nn import LightGCN
 from lograb.learning.links.fragmented import FragmentedGraph, Strangers, nothing_to_learn_from
 from lograb.learning.links.settings import LightGcnSettings
 from lograb.learning.randomness import pick_device, seeded
+from lograb.parallel import threads_for
 from lograb.progress import Progress
 from lograb.types import Floats, Ints
 
@@ -23,15 +24,15 @@ def lightgcn(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: LightGcnSettings, progress: Progress
 ) -> Floats:
     """Train on the edges inside fragments and score the given pairs."""
-    strangers = Strangers(graph)
+    strangers = Strangers(graph, settings.train_negatives)
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     known = both[strangers.counts[both[:, 0]] > 0]
     if not len(known):
-        raise nothing_to_learn_from(graph)
+        raise nothing_to_learn_from(graph, settings.train_negatives)
     device = pick_device()
     edge_index, neighbours = (torch.from_numpy(part.T.copy()).to(device) for part in (both, known))
     touched = torch.from_numpy(np.unique(both)).to(device)
-    with seeded(rng):
+    with threads_for(graph.n_nodes), seeded(rng):
         network = LightGCN(graph.n_nodes, settings.width, settings.layers).to(device)
         optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
         for epoch in range(settings.epochs):

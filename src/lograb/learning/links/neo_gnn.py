@@ -21,6 +21,7 @@ from lograb.learning.links.fragmented import FragmentedGraph, draw_edges, symmet
 from lograb.learning.links.settings import NeoGnnSettings
 from lograb.learning.randomness import pick_device, seeded
 from lograb.learning.sparse import propagation_matrix, sparse_product, to_torch
+from lograb.parallel import threads_for
 from lograb.progress import Progress
 from lograb.types import Bools, Floats, Ints, Matrix
 
@@ -28,14 +29,14 @@ from lograb.types import Bools, Floats, Ints, Matrix
 def neo_gnn(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: NeoGnnSettings, progress: Progress
 ) -> Floats:
-    """Train on pairs inside fragments and score the given ones."""
+    """Train on the edges inside fragments and score the given pairs."""
     adjacency, learned = graph.adjacency, None
     if settings.message_share < 1:
         shown = draw_edges(graph, int(settings.message_share * len(graph.edges)), rng)
         adjacency, learned = symmetric(graph.edges[shown], graph.n_nodes), ~shown
-    known, true = training_pairs(graph, rng, learned)
+    known, true = training_pairs(graph, rng, settings.train_negatives, learned)
     device = pick_device()
-    with seeded(rng):
+    with threads_for(graph.n_nodes), seeded(rng):
         features = graph.patches.features if settings.features else None
         network = NeoGnn(adjacency, features, settings, device).to(device)
         optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)

@@ -2,7 +2,7 @@
 
 Two nodes are joined in the co-occurrence graph H where they share a patch. A pair becomes its enclosing
 subgraph of H, its nodes their double-radius labels, and a DGCNN (graph convolutions, sort pooling, one-
-dimensional convolutions) learns to tell linked pairs from others. Between fragments H has no path, so both
+dimensional convolutions) learns to tell linked pairs from others. Where H has no path between fragments, both
 nodes of a question bring separate neighbourhoods and every label but the pair's own is 0.
 """
 
@@ -23,6 +23,7 @@ from lograb.learning.links.settings import SealSettings
 from lograb.learning.patchset import dense_rows
 from lograb.learning.randomness import pick_device, seeded
 from lograb.learning.sparse import compressed_rows, sparse_product
+from lograb.parallel import threads_for
 from lograb.progress import Progress
 from lograb.ragged import pointer
 from lograb.types import Bools, Floats, Ints, Matrix
@@ -34,9 +35,9 @@ LEAST_KEPT = 10
 def seal(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: SealSettings, progress: Progress
 ) -> Floats:
-    """Train on pairs inside fragments and score the given ones."""
+    """Train on the edges inside fragments and score the given pairs."""
     most = len(graph.edges) if settings.max_edges is None else settings.max_edges
-    known, true = training_pairs(graph, rng, draw_edges(graph, most, rng))
+    known, true = training_pairs(graph, rng, settings.train_negatives, draw_edges(graph, most, rng))
     features = graph.patches.require_features("SEAL with features=true") if settings.features else None
 
     def cut(which: Ints) -> list[Enclosing]:
@@ -49,7 +50,7 @@ def seal(
     sizes = np.sort([len(item.nodes) for item in train])
     kept = max(LEAST_KEPT, int(sizes[min(int(np.ceil(settings.keep * len(sizes))), len(sizes)) - 1]))
     device = pick_device()
-    with seeded(rng):
+    with threads_for(settings.batch_size * sizes.mean()), seeded(rng):
         network = Dgcnn(top + 1 + (0 if features is None else features.shape[1]), kept, settings).to(device)
         optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
         for epoch in range(settings.epochs):

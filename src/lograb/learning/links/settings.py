@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
+from lograb.learning.links.fragmented import Where
 from lograb.learning.nodes.catalog import find_model
 from lograb.learning.nodes.settings import Settings
 
@@ -24,7 +25,13 @@ class CosineSettings(Settings):
         return find_model(name).name
 
 
-class SealSettings(Settings):
+class PairSettings(Settings):
+    """What methods that learn from pairs share: where the pairs come from that are no known edges."""
+
+    train_negatives: Where = "anywhere"
+
+
+class SealSettings(PairSettings):
     """Settings of SEAL. Those marked * are not named in the paper; the default is ours or SEAL's own.
 
     Attributes
@@ -52,7 +59,7 @@ class SealSettings(Settings):
     max_edges: int | None = Field(default=10_000, ge=1)
 
 
-class NeoGnnSettings(Settings):
+class NeoGnnSettings(PairSettings):
     """Settings of Neo-GNN; the paper names none. Those of its authors where they have them.
 
     Attributes
@@ -82,7 +89,7 @@ class NeoGnnSettings(Settings):
     message_share: float = Field(default=1.0, gt=0, le=1)
 
 
-class LightGcnSettings(Settings):
+class LightGcnSettings(PairSettings):
     """Settings of LightGCN; the paper names none, these are ours.
 
     Attributes

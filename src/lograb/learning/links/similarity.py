@@ -47,15 +47,19 @@ def degree_product(
     return np.asarray(degrees[pairs[:, 0]] * degrees[pairs[:, 1]])
 
 
-def membership(
+def co_occurrence(
     graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: NoSettings, progress: Progress
 ) -> Floats:
-    """Read who sits where: patches shared first, then whether a link is possible at all.
-
-    All neighbours of a ball's centre are in its patch, so no edge between fragments touches a centre: a pair
-    with one is ruled out without looking at anything else.
-    """
+    """Count the patches that both nodes share: none between fragments, unless their patches have halos."""
     inside = graph.membership.T.tocsr()
-    shared = np.asarray(inside[pairs[:, 0]].multiply(inside[pairs[:, 1]]).sum(axis=1), dtype=np.float64).ravel()
-    possible = ~graph.settled[pairs].any(axis=1)
-    return shared + 0.5 * possible
+    return np.asarray(inside[pairs[:, 0]].multiply(inside[pairs[:, 1]]).sum(axis=1), dtype=np.float64).ravel()
+
+
+def centres(
+    graph: FragmentedGraph, pairs: Ints, rng: np.random.Generator, settings: NoSettings, progress: Progress
+) -> Floats:
+    """Tell whether a link is possible at all: all neighbours of a ball's centre are in its patch.
+
+    So no edge between fragments touches a centre, and a pair with one is ruled out without looking further.
+    """
+    return np.asarray(~graph.settled[pairs].any(axis=1), dtype=np.float64)

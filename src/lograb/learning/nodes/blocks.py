@@ -25,19 +25,11 @@ NO_PATH, PADDING = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some patches of a batch, padded to s members each.
+    """Some patches of a batch, padded to s members each."""
 
-    Attributes
-    ----------
-    rows : int64 (b, s), rows of the batch; 0 where padded
-    present : bool (b, s), False where padded
-    distances : int64 (b, s, s), where known: hops between members, `NO_PATH` where there is none, `PADDING`
-        where either is padded
-    """
-
-    rows: Tensor
-    present: Tensor
-    distances: Tensor | None
+    rows: Tensor  # int64 (b, s), rows of the batch; 0 where padded
+    present: Tensor  # bool (b, s), False where padded
+    distances: Tensor | None  # int64 (b, s, s), hops between members, NO_PATH or PADDING, where asked for
 
 
 def make_blocks(sizes: Ints, hops: npt.NDArray[np.int8] | None, device: torch.device) -> list[Block]:
@@ -69,17 +61,9 @@ def _pad(hops: npt.NDArray[np.int8], sizes: Ints, starts: Ints, width: int) -> I
 
 
 def attend(values: Tensor, blocks: list[Block], attention: Callable[[Tensor, int], Tensor]) -> Tensor:
-    """Apply an attention to all blocks of a batch and put the rows back in order.
+    """Apply an attention to all blocks of a batch, and put the rows (n, width) back in order.
 
-    Parameters
-    ----------
-    values : float (n, width)
-    blocks : list of Block
-    attention : callable (padded (b, s, width), number of the block) -> (b, s, width)
-
-    Returns
-    -------
-    float (n, width)
+    The attention goes from padded rows (b, s, width) and the number of the block to as many mixed ones.
     """
     rows = torch.cat([block.rows[block.present] for block in blocks])
     found = torch.cat([attention(values[b.rows], number)[b.present] for number, b in enumerate(blocks)])
@@ -97,18 +81,8 @@ def attention_weights(
 ) -> Tensor:
     """Let members attend to those that they may: softmax of scaled inner products, head by head.
 
-    Parameters
-    ----------
-    queries, keys : float (b, s, width)
-    heads : int
-    allowed : bool (b, s, s), or (b, 1, s) where it is the same for all members
-    bias : float (b, heads, s, s), optional
-        Added to the scores.
-
-    Returns
-    -------
-    float (b, heads, s, s)
-        Rows add up to one; zero where not allowed, all of a row where nobody is.
+    From queries and keys (b, s, width) to weights (b, heads, s, s), whose rows add up to one: zero where not
+    `allowed`, (b, s, s) or (b, 1, s), and all of a row where nobody is. The bias is added to the scores.
     """
     queries, keys, allowed = by_head(queries, heads), by_head(keys, heads), allowed[:, None]
     scores = queries @ keys.transpose(2, 3) / math.sqrt(queries.shape[3])

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from lograb.learning.patchset import PatchSet, Singles
+from lograb.learning.patchset import PatchSet, Singles, table_of
 from lograb.observations import observe
 from lograb.observations.laplacian import Laplacians
 from lograb.patches.overlap import PatchEdges
@@ -62,36 +62,25 @@ def _geometry(patches: PatchSet) -> tuple[Patches, PatchEdges]:
 
 
 def laplacian_eigenpairs(patches: PatchSet, k: int, rng: np.random.Generator) -> tuple[Singles, Singles]:
-    """Find the k lowest eigenpairs of every patch's normalized Laplacian.
+    """Find the k lowest eigenpairs of every patch's normalized Laplacian: (n_rows, k) and (n_patches, k).
 
-    Returns
-    -------
-    vectors : float32 array, shape (n_rows, k)
-    values : float32 array, shape (n_patches, k)
-        Ascending. Both are NaN beyond the size of a patch.
+    Values ascend. Both are NaN beyond the size of a patch.
     """
     cover, edges = _geometry(patches)
     gauge_rng, unused, order_rng = rng.spawn(3)
     spec = InstanceSpec.of(strategy="custom", k=k, gauge="sign")
     seen = observe(cover, edges, spec, gauge_rng, unused, order_rng)
     assert seen.values is not None
-    vectors = np.full((patches.n_rows, k), np.nan, dtype=np.float32)
-    vectors[np.arange(k) < np.repeat(seen.ranks, seen.sizes)[:, None]] = seen.vectors
-    values = np.full((patches.n_patches, k), np.nan, dtype=np.float32)
-    values[np.arange(k) < seen.ranks[:, None]] = seen.values
-    return vectors, values
+    vectors = table_of(seen.vectors, np.repeat(seen.ranks, seen.sizes), k, np.nan)
+    return vectors, table_of(seen.values, seen.ranks, k, np.nan)
 
 
 def return_probabilities(patches: PatchSet, steps: int) -> Singles:
-    """Give, for every row, the probability that a random walk in its patch is back after 1 .. `steps` steps.
+    """Give the probability that a random walk from a row is back after 1 .. `steps` steps, (n_rows, steps).
 
     The walk's matrix D^(-1) A and the symmetric S = D^(-1/2) A D^(-1/2) have powers with the same
     diagonal, and that of S^(a + b) is the row sum of S^a * S^b: half of the powers suffice. A walk from
     an isolated node stays where it is.
-
-    Returns
-    -------
-    float32 array, shape (n_rows, steps)
     """
     out = np.zeros((patches.n_rows, steps), dtype=np.float32)
     cover, edges = _geometry(patches)
@@ -117,13 +106,7 @@ def _power_diagonals(matrix: Floats, steps: int) -> Iterator[Floats]:
 
 
 def hop_distances(patches: PatchSet) -> npt.NDArray[np.int8]:
-    """Count the hops between all ordered pairs of every patch, row by row.
-
-    Returns
-    -------
-    int8 array, shape (sum of squared sizes,)
-        0 on the diagonal, at most 127, -1 where there is no path.
-    """
+    """Count the hops between all ordered pairs of every patch, row by row: at most 127, -1 without a path."""
     cover, edges = _geometry(patches)
     ptr = pointer(patches.sizes**2)
     flat = np.empty(ptr[-1], dtype=np.int8)

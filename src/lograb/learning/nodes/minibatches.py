@@ -32,34 +32,19 @@ PAIRS_AT_ONCE = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some patches, as one graph of several components.
+    """Some patches, as one graph of several components. For encodings see `lograb.learning.nodes.encodings`."""
 
-    Attributes
-    ----------
-    rows : int64 (n,), the rows of the `PatchSet` in this batch, patch after patch
-    nodes : int64 (n,), the nodes behind them
-    features : float (n, n_features)
-    spectral : float (n, k)
-    edge_index : int64 (2, 2 * n_edges), both directions
-    patch : int64 (n,), which of the batch's patches each row belongs to, ascending
-    n_patches : int
-    sizes : int64 numpy array (n_patches,), their members
-    hops : int8 numpy array (sum of squared sizes,), where asked for; see `PatchSet.distances`
-    row_encodings, patch_encodings : further tensors, (n, ...) or (n_patches, ...), by name (see
-        `lograb.learning.nodes.encodings`)
-    """
-
-    rows: Tensor
-    nodes: Tensor
-    features: Tensor
-    spectral: Tensor
-    edge_index: Tensor
-    patch: Tensor
+    rows: Tensor  # int64 (n,), the rows of the `PatchSet` in this batch, patch after patch
+    nodes: Tensor  # int64 (n,), the nodes behind them
+    features: Tensor  # (n, n_features)
+    spectral: Tensor  # (n, k)
+    edge_index: Tensor  # int64 (2, 2 * n_edges), both directions
+    patch: Tensor  # int64 (n,), which of the batch's patches each row belongs to, ascending
     n_patches: int
-    sizes: Ints
-    hops: npt.NDArray[np.int8] | None = None
-    row_encodings: dict[str, Tensor] = field(default_factory=dict)
-    patch_encodings: dict[str, Tensor] = field(default_factory=dict)
+    sizes: Ints  # (n_patches,), their members
+    hops: npt.NDArray[np.int8] | None = None  # where asked for; see `PatchSet.distances`
+    row_encodings: dict[str, Tensor] = field(default_factory=dict)  # (n, ...) by name
+    patch_encodings: dict[str, Tensor] = field(default_factory=dict)  # (n_patches, ...) by name
 
     @property
     def inputs(self) -> Tensor:
@@ -78,17 +63,10 @@ class Batch:
 
 
 class Batches:
-    """Makes batches of a patch set on one device.
-
-    Parameters
-    ----------
-    patches : PatchSet
-    device : torch.device
-    """
+    """Makes batches of a patch set on one device."""
 
     def __init__(self, patches: PatchSet, device: torch.device) -> None:
-        self.patches = patches
-        self.device = device
+        self.patches, self.device = patches, device
         self._edge_sizes = np.diff(patches.edge_ptr)
         self._pair_ptr = pointer(patches.sizes**2)
         self._table, self._sparse = _feature_table(patches, device)

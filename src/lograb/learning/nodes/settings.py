@@ -14,30 +14,19 @@ class Settings(BaseModel):
 
 
 class TrainingSettings(Settings):
-    """How all models are trained (Appendix C); the paper leaves the patience of early stopping open.
-
-    Attributes
-    ----------
-    learning_rate, weight_decay : of Adam.
-    epochs : at most so many.
-    patience : epochs without a better validation F1-micro before training stops; the best weights are kept.
-    batch_size : patches per step.
-    """
+    """How all models are trained (Appendix C): by Adam; the paper leaves the patience of early stopping open."""
 
     learning_rate: float = Field(default=0.01, gt=0)
     weight_decay: float = Field(default=5e-4, ge=0)
     epochs: int = Field(default=100, ge=1)
     patience: int = Field(default=20, ge=1)
+    """Epochs without a better validation F1-micro before training stops; the best weights are kept."""
     batch_size: int = Field(default=32, ge=1)
+    """Patches per step."""
 
 
 class LayerSettings(Settings):
-    """Settings of `gcn` and `mlp`, and what the other small models share with them.
-
-    Attributes
-    ----------
-    hidden, layers, dropout : width of the layers in between, number of layers, share of numbers left out.
-    """
+    """Settings of `gcn` and `mlp`, and what the other small models share; `hidden` is the width in between."""
 
     hidden: int = Field(default=64, ge=1)
     layers: int = Field(default=2, ge=1)
@@ -70,12 +59,7 @@ class VirtualNodeSettings(LayerSettings):
 
 
 class TransformerSettings(Settings):
-    """Settings of `gps` and `attention`, and what the other Transformers share with them.
-
-    Attributes
-    ----------
-    hidden, layers, heads, dropout : all heads together are `hidden` wide.
-    """
+    """Settings of `gps` and `attention`, and what the other Transformers share; all heads are `hidden` wide."""
 
     hidden: int = Field(default=64, ge=1)
     layers: int = Field(default=4, ge=1)
@@ -97,13 +81,7 @@ class GraphormerSettings(TransformerSettings):
 
 
 class SanSettings(TransformerSettings):
-    """Settings of SAN.
-
-    Attributes
-    ----------
-    gamma : weight of virtual edges against real ones.
-    position_width, position_layers, position_heads : of the Transformer that learns positions.
-    """
+    """Settings of SAN: `gamma` weighs virtual edges against real ones, a Transformer learns positions."""
 
     gamma: float = Field(default=0.01, ge=0)
     position_width: int = Field(default=16, ge=1)

@@ -27,13 +27,7 @@ SHARES = (0.6, 0.2, 0.2)
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Disjoint sets of labelled rows.
-
-    Attributes
-    ----------
-    name : str
-    train, valid, test : bool arrays, shape (n_rows,)
-    """
+    """Disjoint sets of labelled rows, each a flag per row."""
 
     name: str
     train: Bools
@@ -49,10 +43,8 @@ def make_split(patches: PatchSet, name: str, rng: np.random.Generator) -> Split:
     labelled = patches.labelled
     units = np.unique(unit[labelled])
     if len(units) < len(SHARES):
-        raise LograbError(
-            f"a split needs at least {len(SHARES)} labelled {'patches' if name == 'patch' else 'nodes'}, "
-            f"'{patches.name}' has {len(units)}"
-        )
+        what = "patches" if name == "patch" else "nodes"
+        raise LograbError(f"a split needs at least 3 labelled {what}, '{patches.name}' has {len(units)}")
     side = np.full(max(patches.n_patches, patches.n_nodes), -1)
     for number, part in enumerate(divide(units, rng)):
         side[part] = number

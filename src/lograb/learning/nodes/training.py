@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from lograb.learning.nodes.splits import Split
 from lograb.learning.patchset import PatchSet, Singles
 from lograb.learning.randomness import pick_device, seeded
 from lograb.metrics.classification import choose_labels, f1_scores
+from lograb.parallel import threads_for
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners
 from lograb.types import Bools, Ints
@@ -42,23 +43,13 @@ __all__ = ["Trained", "TrainingSettings", "average_over_patches", "inference_mil
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained network, with the weights of its best epoch.
+    """A trained network, with the weights of its best epoch."""
 
-    Attributes
-    ----------
-    network : Classifier, in evaluation mode
-    epochs : int, how many were run
-    best_epoch : int, counted from 1
-    valid_f1 : list of float, validation F1-micro after each epoch
-    losses : list of float, mean training loss of each epoch
-    seconds : float
-    """
-
-    network: Classifier
-    epochs: int
-    best_epoch: int
-    valid_f1: list[float]
-    losses: list[float]
+    network: Classifier  # in evaluation mode
+    epochs: int  # how many were run
+    best_epoch: int  # counted from 1
+    valid_f1: list[float]  # validation F1-micro after each epoch
+    losses: list[float]  # mean training loss of each epoch
     seconds: float
 
 
@@ -73,37 +64,26 @@ def train(
 ) -> Trained:
     """Train one model on the training rows, stop by the validation rows; test rows' labels are not used.
 
-    Parameters
-    ----------
-    model : Model
-        From `lograb.learning.nodes.catalog`.
-    patches : PatchSet
-        With labels, and with the encodings that the model needs.
-    split : Split
-    rng : numpy.random.Generator
-        Initial weights, dropout and the order of patches follow from it.
-    training : TrainingSettings, optional
-    settings : dict, optional
-        Overrides some of the model's hyper-parameters.
-    progress : callable, optional
+    The patches have labels, and the encodings that the model needs. Initial weights, dropout and the order of
+    patches follow from `rng`. `settings` overrides some of the model's hyper-parameters.
     """
     training = training or TrainingSettings()
     if model.trivial:
         patches.require_features(model.name)
     batches = Batches(patches, pick_device())
     start = time.perf_counter()
-    with seeded(rng):
+    with threads_for(training.batch_size * patches.n_rows / max(patches.n_patches, 1)), seeded(rng):
         n_inputs = patches.n_features if model.trivial else patches.n_inputs
         network = model.build(n_inputs, patches.n_classes, settings).to(batches.device)
         optimizer = torch.optim.Adam(
             network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
         )
         valid_f1, losses = [], []
-        best, kept = -1.0, copy.deepcopy(network.state_dict())
-        best_epoch = 0
+        best, best_epoch, kept = -1.0, 0, copy.deepcopy(network.state_dict())
         for epoch in range(1, training.epochs + 1):
             progress(f"training {model.name}", epoch - 1, training.epochs)
-            losses.append(_one_epoch(network, optimizer, batches, split.train, training.batch_size, rng))
+            order = batches.shuffled(patches_with(patches, split.train), training.batch_size, rng)
+            losses.append(_one_epoch(network, optimizer, order, _targets(batches, split.train)))
             valid_f1.append(_score(network, batches, split.valid))
             if valid_f1[-1] > best:
                 best, best_epoch, kept = valid_f1[-1], epoch, copy.deepcopy(network.state_dict())
@@ -115,18 +95,13 @@ def train(
 
 
 def _one_epoch(
-    network: Classifier,
-    optimizer: Optimizer,
-    batches: Batches,
-    rows: Bools,
-    batch_size: int,
-    rng: np.random.Generator,
+    network: Classifier, optimizer: Optimizer, batches: Iterable[Batch], targets: tuple[Tensor, Tensor]
 ) -> float:
     """Go once over all patches that have a training row; returns the mean loss over training rows."""
     network.train()
-    labels, wanted = _targets(batches), torch.from_numpy(rows).to(batches.device)
+    labels, wanted = targets
     total = count = 0.0
-    for batch in batches.shuffled(patches_with(batches.patches, rows), batch_size, rng):
+    for batch in batches:
         here = wanted[batch.rows]
         optimizer.zero_grad()
         loss = _loss(network(batch)[here], labels[batch.nodes[here]])
@@ -137,9 +112,11 @@ def _one_epoch(
     return total / max(count, 1.0)
 
 
-def _targets(batches: Batches) -> Tensor:
+def _targets(batches: Batches, rows: Bools) -> tuple[Tensor, Tensor]:
+    """Give the labels of all nodes, and which rows are learned from."""
     labels = batches.patches.require_labels()
-    return torch.from_numpy(labels.astype(np.int64 if labels.ndim == 1 else np.float32)).to(batches.device)
+    labels = labels.astype(np.int64 if labels.ndim == 1 else np.float32)
+    return torch.from_numpy(labels).to(batches.device), torch.from_numpy(rows).to(batches.device)
 
 
 def _loss(scores: Tensor, labels: Tensor) -> Tensor:
@@ -167,15 +144,15 @@ def _run(
     """Apply something to patches without learning; rows of other patches stay zero."""
     was_training = network.training
     network.eval()
-    table: Singles | None = None
-    with torch.no_grad():
+    table = np.zeros((batches.patches.n_rows, 0), np.float32)
+    with threads_for(len(table)), torch.no_grad():
         for batch in batches.in_size_order(which):
             values = apply(batch).cpu().numpy()
-            if table is None:
-                table = np.zeros((batches.patches.n_rows, values.shape[1]), dtype=np.float32)
+            if not table.shape[1]:
+                table = np.zeros((len(table), values.shape[1]), np.float32)
             table[batch.rows.cpu().numpy()] = values
     network.train(was_training)
-    return np.zeros((batches.patches.n_rows, 0), np.float32) if table is None else table
+    return table
 
 
 def _batches(network: Classifier, patches: PatchSet) -> Batches:
@@ -194,13 +171,7 @@ def patch_embeddings(network: Classifier, patches: PatchSet) -> Singles:
 
 
 def node_embeddings(network: Classifier, patches: PatchSet) -> Singles:
-    """Average a node's representations over all patches that contain it (Appendix A.3).
-
-    Returns
-    -------
-    float32 array, shape (n_nodes, width)
-        Zero rows for nodes that lie in no patch.
-    """
+    """Average a node's representations over all patches that contain it, zero without any (Appendix A.3)."""
     return average_over_patches(patches, patch_embeddings(network, patches))
 
 

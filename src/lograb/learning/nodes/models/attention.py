@@ -15,6 +15,7 @@ from torch.nn import functional
 from lograb.learning.nodes.blocks import Block, attend
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.settings import TransformerSettings
 
 
 class Attention(Classifier):
@@ -23,16 +24,16 @@ class Attention(Classifier):
     All members of a patch attend to each other; edges are not used.
     """
 
-    def __init__(
-        self, n_inputs: int, n_outputs: int, *, hidden: int, layers: int, heads: int, dropout: float
-    ) -> None:
+    def __init__(self, n_inputs: int, n_outputs: int, settings: TransformerSettings) -> None:
         super().__init__()
-        self.width, self.dropout = hidden, dropout
+        hidden = self.width = settings.hidden
+        self.dropout = settings.dropout
         self.input_layer = nn.Linear(n_inputs, hidden)
         self.attentions = nn.ModuleList(
-            nn.MultiheadAttention(hidden, heads, dropout, batch_first=True) for _ in range(layers)
+            nn.MultiheadAttention(hidden, settings.heads, self.dropout, batch_first=True)
+            for _ in range(settings.layers)
         )
-        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(layers))
+        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(settings.layers))
         self.output_layer = nn.Linear(hidden, n_outputs)
 
     def embed(self, batch: Batch) -> Tensor:

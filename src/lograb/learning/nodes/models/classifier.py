@@ -10,18 +10,10 @@ from lograb.learning.nodes.minibatches import Batch
 
 
 class Classifier(nn.Module):
-    """A network that classifies every row of a batch from its own patch alone.
+    """A network that classifies every row of a batch from its own patch alone."""
 
-    Attributes
-    ----------
-    width : int
-        Width of the embeddings.
-    output_layer : Module
-        From embeddings to class scores.
-    """
-
-    width: int
-    output_layer: nn.Module
+    width: int  # of the embeddings
+    output_layer: nn.Module  # from embeddings to class scores
 
     @abstractmethod
     def embed(self, batch: Batch) -> Tensor:

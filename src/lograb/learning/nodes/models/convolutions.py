@@ -1,4 +1,4 @@
-"""GraphSAGE, GCN, GAT and GIN: message passing along the edges of a patch (Appendix C).
+"""GraphSAGE, GCN, GAT and GIN: message passing along the edges of a patch (Appendix C); and the floor.
 
 The paper's parameter counts show that the last layer is itself a convolution, onto the classes, and
 that there is no batch normalisation. `embed` is all layers but the last; on Cora, 1433 features
@@ -22,36 +22,26 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.settings import LayerSettings
 
 
 class Convolutions(Classifier):
     """A stack of convolutions with dropout after each hidden one: subclasses say which, and what follows.
 
-    Parameters
-    ----------
-    n_inputs, n_outputs : int
-    hidden : int
-        Width of the layers in between (of each head, where there are heads).
-    layers : int
-        Number of convolutions, the last one onto the classes included.
-    dropout : float
+    `layers` counts the last one, onto the classes, too; `hidden` is the width of each head, where there are heads.
     """
 
-    def __init__(
-        self, n_inputs: int, n_outputs: int, *, hidden: int, layers: int, dropout: float, **special: Any
-    ) -> None:
+    def __init__(self, n_inputs: int, n_outputs: int, settings: LayerSettings) -> None:
         super().__init__()
-        self.dropout = dropout
-        widths = [n_inputs] + [hidden * special.get("heads", 1)] * (layers - 1)
+        self.dropout = settings.dropout
+        widths = [n_inputs] + [settings.hidden * getattr(settings, "heads", 1)] * (settings.layers - 1)
         self.width = widths[-1]
-        self.hidden_layers = nn.ModuleList(
-            self.make_layer(a, b, last=False, **special) for a, b in pairwise(widths)
-        )
-        self.output_layer = self.make_layer(widths[-1], n_outputs, last=True, **special)
+        self.hidden_layers = nn.ModuleList(self.make_layer(a, b, settings) for a, b in pairwise(widths))
+        self.output_layer = self.make_layer(self.width, n_outputs, settings, last=True)
 
     @staticmethod
     @abstractmethod
-    def make_layer(n_in: int, n_out: int, *, last: bool, **special: Any) -> Any:
+    def make_layer(n_in: int, n_out: int, settings: Any, *, last: bool = False) -> Any:
         """Make one convolution."""
 
     @staticmethod
@@ -59,27 +49,53 @@ class Convolutions(Classifier):
         """Apply what follows a hidden layer."""
         return functional.relu(hidden)
 
+    def inputs(self, batch: Batch) -> Tensor:
+        """Choose what the first layer reads."""
+        return batch.inputs
+
+    def apply_layer(self, layer: Any, x: Tensor, batch: Batch) -> Tensor:
+        """Apply one layer, along the edges of the patches."""
+        out: Tensor = layer(x, batch.edge_index)
+        return out
+
     def embed(self, batch: Batch) -> Tensor:
         """Apply all layers but the last, shape (n, width)."""
-        x = batch.inputs
+        x = self.inputs(batch)
         for number, layer in enumerate(self.hidden_layers):
             if number:
                 x = functional.dropout(x, self.dropout, self.training)
-            x = self.activate(layer(x, batch.edge_index))
+            x = self.activate(self.apply_layer(layer, x, batch))
         return x
 
     def classify(self, embedded: Tensor, batch: Batch) -> Tensor:
         """Convolve onto the classes."""
         x = functional.dropout(embedded, self.dropout, self.training)
-        scores: Tensor = self.output_layer(x, batch.edge_index)
-        return scores
+        return self.apply_layer(self.output_layer, x, batch)
+
+
+class Perceptron(Convolutions):
+    """The floor: linear maps on the node features alone, blind to the patch."""
+
+    @staticmethod
+    def make_layer(n_in: int, n_out: int, settings: Any, *, last: bool = False) -> Any:
+        """Make one linear map."""
+        return nn.Linear(n_in, n_out)
+
+    def inputs(self, batch: Batch) -> Tensor:
+        """Read no coordinates."""
+        return batch.features
+
+    def apply_layer(self, layer: Any, x: Tensor, batch: Batch) -> Tensor:
+        """Apply one layer, row by row."""
+        out: Tensor = layer(x)
+        return out
 
 
 class Gcn(Convolutions):
     """Graph convolutional network: symmetric normalisation, loops added."""
 
     @staticmethod
-    def make_layer(n_in: int, n_out: int, *, last: bool, **special: Any) -> Any:
+    def make_layer(n_in: int, n_out: int, settings: Any, *, last: bool = False) -> Any:
         """Make one convolution."""
         return GCNConv(n_in, n_out)
 
@@ -92,9 +108,9 @@ class Sage(Convolutions):
     """
 
     @staticmethod
-    def make_layer(n_in: int, n_out: int, *, last: bool, pool: bool = False, **special: Any) -> Any:
+    def make_layer(n_in: int, n_out: int, settings: Any, *, last: bool = False) -> Any:
         """Make one convolution."""
-        return SAGEConv(n_in, n_out, aggr="max", project=pool)
+        return SAGEConv(n_in, n_out, aggr="max", project=settings.pool)
 
     @staticmethod
     def activate(hidden: Tensor) -> Tensor:
@@ -106,9 +122,9 @@ class Gat(Convolutions):
     """Graph attention network: heads side by side in between, one head onto the classes."""
 
     @staticmethod
-    def make_layer(n_in: int, n_out: int, *, last: bool, heads: int = 4, **special: Any) -> Any:
+    def make_layer(n_in: int, n_out: int, settings: Any, *, last: bool = False) -> Any:
         """Make one convolution; in between `n_out` is the width of all heads together."""
-        return GATConv(n_in, n_out, heads=1) if last else GATConv(n_in, n_out // heads, heads=heads)
+        return GATConv(n_in, n_out) if last else GATConv(n_in, n_out // settings.heads, heads=settings.heads)
 
     @staticmethod
     def activate(hidden: Tensor) -> Tensor:
@@ -125,9 +141,9 @@ class Gin(Convolutions):
     """
 
     @staticmethod
-    def make_layer(n_in: int, n_out: int, *, last: bool, perceptron: str = "first", **special: Any) -> Any:
+    def make_layer(n_in: int, n_out: int, settings: Any, *, last: bool = False) -> Any:
         """Make one convolution."""
-        if last == (perceptron == "first"):
+        if last == (settings.perceptron == "first"):
             return GINConv(nn.Linear(n_in, n_out), train_eps=True)
         width = n_in if last else n_out
         return GINConv(nn.Sequential(nn.Linear(n_in, width), nn.ReLU(), nn.Linear(width, n_out)), train_eps=True)

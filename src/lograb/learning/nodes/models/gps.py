@@ -9,23 +9,21 @@ from torch_geometric.nn import GINConv, GPSConv
 
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
-from lograb.learning.nodes.models.positions import ENCODING_WIDTH, InputLayer, LaplacianEncoder
+from lograb.learning.nodes.models.positions import InputLayer, RowEncoder
+from lograb.learning.nodes.settings import TransformerSettings
 
 
 class Gps(Classifier):
     """A linear map, GPS layers (GIN and multi-head attention, batch norms, a perceptron each), a linear map."""
 
-    encoders: tuple[type[nn.Module], ...] = ()
+    encodings: tuple[str, ...] = ()
 
-    def __init__(
-        self, n_inputs: int, n_outputs: int, *, hidden: int, layers: int, heads: int, dropout: float
-    ) -> None:
+    def __init__(self, n_inputs: int, n_outputs: int, settings: TransformerSettings) -> None:
         super().__init__()
-        self.width = hidden
-        encoders = [(encoder(ENCODING_WIDTH), ENCODING_WIDTH) for encoder in self.encoders]
-        self.input_layer = InputLayer(n_inputs, hidden, encoders)
-        self.layers = nn.ModuleList(_layer(hidden, heads, dropout) for _ in range(layers))
-        self.output_layer = nn.Linear(hidden, n_outputs)
+        self.width = settings.hidden
+        self.input_layer = InputLayer(n_inputs, self.width, [RowEncoder(name) for name in self.encodings])
+        self.layers = nn.ModuleList(_layer(settings) for _ in range(settings.layers))
+        self.output_layer = nn.Linear(self.width, n_outputs)
 
     def embed(self, batch: Batch) -> Tensor:
         """Apply all layers but the last, shape (n, hidden)."""
@@ -38,10 +36,11 @@ class Gps(Classifier):
 class GpsLapPE(Gps):
     """GraphGPS with Laplacian eigenvectors as positions."""
 
-    encoders = (LaplacianEncoder,)
+    encodings = ("laplacian",)
 
 
-def _layer(hidden: int, heads: int, dropout: float) -> Any:
+def _layer(settings: TransformerSettings) -> Any:
+    hidden = settings.hidden
     local = GINConv(nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden)))
-    return GPSConv(hidden, local, heads=heads, dropout=dropout, norm="batch_norm",
+    return GPSConv(hidden, local, heads=settings.heads, dropout=settings.dropout, norm="batch_norm",
                    norm_kwargs={"allow_single_element": True})  # fmt: skip

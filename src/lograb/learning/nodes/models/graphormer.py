@@ -17,16 +17,13 @@ from torch.nn import functional
 from lograb.learning.nodes.blocks import NO_PATH, Block, attend, attention_weights, by_head
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.settings import GraphormerSettings
 
 
 class PathBias(nn.Module):
     """Spatial and edge encoding: what a shortest path adds to an attention score.
 
-    Parameters
-    ----------
-    heads : int
-    max_distance : int
-        Longer paths share the last entry; pairs without a path have one of their own.
+    Paths beyond `max_distance` share the last entry; pairs without a path have one of their own.
     """
 
     def __init__(self, heads: int, max_distance: int) -> None:
@@ -60,18 +57,7 @@ class GraphormerLayer(nn.Module):
         )
 
     def attention(self, padded: Tensor, present: Tensor, bias: Tensor) -> Tensor:
-        """Mix the members of each patch.
-
-        Parameters
-        ----------
-        padded : float (b, s, width)
-        present : bool (b, s)
-        bias : float (b, heads, s, s)
-
-        Returns
-        -------
-        float (b, s, width)
-        """
+        """Mix the members of each patch, (b, s, width); `bias` is (b, heads, s, s)."""
         weights = attention_weights(self.query(padded), self.key(padded), self.heads, present[:, None, :], bias)
         weights = functional.dropout(weights, self.dropout, self.training)
         values = by_head(self.value(padded), self.heads)
@@ -90,33 +76,17 @@ class GraphormerLayer(nn.Module):
 
 
 class Graphormer(Classifier):
-    """Graphormer for nodes.
+    """Graphormer for nodes."""
 
-    Parameters
-    ----------
-    max_degree, max_distance : int
-        Larger degrees, and longer paths, share the last entry.
-    """
-
-    def __init__(
-        self,
-        n_inputs: int,
-        n_outputs: int,
-        *,
-        hidden: int,
-        layers: int,
-        heads: int,
-        dropout: float,
-        max_degree: int,
-        max_distance: int,
-    ) -> None:
+    def __init__(self, n_inputs: int, n_outputs: int, settings: GraphormerSettings) -> None:
         super().__init__()
-        self.width, self.max_degree = hidden, max_degree
+        hidden, heads, dropout = settings.hidden, settings.heads, settings.dropout
+        self.width, self.max_degree = hidden, settings.max_degree
         self.input_layer = nn.Linear(n_inputs, hidden)
-        self.centrality = nn.Embedding(max_degree + 1, hidden)
+        self.centrality = nn.Embedding(self.max_degree + 1, hidden)
         nn.init.normal_(self.centrality.weight, std=0.02)
-        self.bias = PathBias(heads, max_distance)
-        self.layers = nn.ModuleList(GraphormerLayer(hidden, heads, dropout) for _ in range(layers))
+        self.bias = PathBias(heads, settings.max_distance)
+        self.layers = nn.ModuleList(GraphormerLayer(hidden, heads, dropout) for _ in range(settings.layers))
         self.last_norm = nn.LayerNorm(hidden)
         self.output_layer = nn.Linear(hidden, n_outputs)
 

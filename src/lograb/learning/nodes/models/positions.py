@@ -12,6 +12,7 @@ from lograb.learning.nodes.encodings import N_EIGENVECTORS, N_STEPS
 from lograb.learning.nodes.minibatches import Batch
 
 ENCODING_WIDTH = 16
+WIDTHS = {"laplacian": N_EIGENVECTORS, "walks": N_STEPS}
 
 
 def flip_signs(batch: Batch) -> Batch:
@@ -21,29 +22,17 @@ def flip_signs(batch: Batch) -> Batch:
     return replace(batch, row_encodings=batch.row_encodings | {"laplacian": vectors * signs[batch.patch]})
 
 
-class LaplacianEncoder(nn.Module):
-    """Laplacian positional encoding (LapPE): a linear map of the lowest eigenvectors."""
+class RowEncoder(nn.Module):
+    """A linear map of one of the encodings of rows: LapPE (``laplacian``) or RWSE (``walks``)."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.linear = nn.Linear(N_EIGENVECTORS, width)
+        self.name, self.width = name, ENCODING_WIDTH
+        self.linear = nn.Linear(WIDTHS[name], self.width)
 
     def forward(self, batch: Batch) -> Tensor:
         """Encode every row, shape (n, width)."""
-        encoded: Tensor = self.linear(batch.row_encodings["laplacian"].nan_to_num(0.0))
-        return encoded
-
-
-class WalkEncoder(nn.Module):
-    """Random-walk structural encoding (RWSE): a linear map of the return probabilities."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(N_STEPS, width)
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Encode every row, shape (n, width)."""
-        encoded: Tensor = self.linear(batch.row_encodings["walks"])
+        encoded: Tensor = self.linear(batch.row_encodings[self.name].nan_to_num(0.0))
         return encoded
 
 
@@ -53,16 +42,12 @@ class LearnedPositions(nn.Module):
     A row's sequence has one token per eigenpair j, a linear map of (lambda_j, phi_j(row)). After the
     Transformer the tokens are summed. Eigenpairs beyond the patch's size are masked.
 
-    Parameters
-    ----------
-    width : int
-        Of the tokens, and of the encoding.
-    layers, heads : int
-        Of the Transformer; its feed-forward part is four times as wide as the tokens. No dropout.
+    `width` is that of the tokens and of the encoding; the feed-forward part is four times as wide. No dropout.
     """
 
     def __init__(self, width: int, layers: int, heads: int) -> None:
         super().__init__()
+        self.width = width
         self.token = nn.Linear(2, width)
         layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
         self.transformer = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
@@ -80,23 +65,17 @@ class LearnedPositions(nn.Module):
 class InputLayer(nn.Module):
     """A linear map of features and coordinates, with the columns of any encoders beside it.
 
-    In training the signs of Laplacian eigenvectors are drawn anew every time, the same for all encoders.
-
-    Parameters
-    ----------
-    n_inputs : int
-    hidden : int
-        Width of the result; the encoders' columns are part of it, and must leave some.
-    encoders : list of (encoder, its width)
+    In training the signs of Laplacian eigenvectors are drawn anew every time, the same for all encoders. Their
+    columns are part of the `hidden` ones, and must leave some.
     """
 
-    def __init__(self, n_inputs: int, hidden: int, encoders: list[tuple[nn.Module, int]]) -> None:
+    def __init__(self, n_inputs: int, hidden: int, encoders: list[RowEncoder | LearnedPositions]) -> None:
         super().__init__()
-        taken = sum(width for _, width in encoders)
+        taken = sum(encoder.width for encoder in encoders)
         if taken >= hidden:
             raise LograbError(f"hidden must be larger than the {taken} columns of the encodings, got {hidden}")
         self.linear = nn.Linear(n_inputs, hidden - taken)
-        self.encoders = nn.ModuleList(encoder for encoder, _ in encoders)
+        self.encoders = nn.ModuleList(encoders)
 
     def forward(self, batch: Batch) -> Tensor:
         """Embed every row, shape (n, hidden)."""

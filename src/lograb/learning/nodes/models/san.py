@@ -16,26 +16,15 @@ from torch_geometric.nn import BatchNorm
 from lograb.learning.nodes.blocks import PADDING, Block, attend, attention_weights, by_head
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
-from lograb.learning.nodes.models.positions import (
-    ENCODING_WIDTH,
-    InputLayer,
-    LaplacianEncoder,
-    LearnedPositions,
-    WalkEncoder,
-)
+from lograb.learning.nodes.models.positions import InputLayer, LearnedPositions, RowEncoder
+from lograb.learning.nodes.settings import SanSettings
 
 
 class RealVirtualAttention(nn.Module):
     """SAN's attention: real and virtual edges apart.
 
     The datasets have no edge features, so all real edges share one embedding and all virtual ones
-    another; `edge` maps them to the weights e of each head.
-
-    Parameters
-    ----------
-    width, heads : int
-    gamma : float
-        Weight of virtual edges against real ones.
+    another; `edge` maps them to the weights e of each head. `gamma` weighs virtual edges against real ones.
     """
 
     def __init__(self, width: int, heads: int, gamma: float) -> None:
@@ -47,19 +36,7 @@ class RealVirtualAttention(nn.Module):
         self.value = nn.Linear(width, width, bias=False)
 
     def forward(self, padded: Tensor, block: Block, edges: Tensor) -> Tensor:
-        """Mix the members of each patch.
-
-        Parameters
-        ----------
-        padded : float (b, s, width)
-        block : Block, with distances
-        edges : float (2, width)
-            Embeddings of a real and of a virtual edge.
-
-        Returns
-        -------
-        float (b, s, width), heads side by side
-        """
+        """Mix the members of each patch, (b, s, width); `edges` embeds a real and a virtual edge, (2, width)."""
         assert block.distances is not None
         real = block.distances == 1
         virtual = ~real & (block.distances != 0) & (block.distances != PADDING)
@@ -76,14 +53,14 @@ class RealVirtualAttention(nn.Module):
 class SanLayer(nn.Module):
     """Attention and a perceptron of twice the width, each with residual and batch norm."""
 
-    def __init__(self, width: int, heads: int, gamma: float, dropout: float) -> None:
+    def __init__(self, settings: SanSettings) -> None:
         super().__init__()
-        self.dropout = dropout
-        self.attention = RealVirtualAttention(width, heads, gamma)
+        width, self.dropout = settings.hidden, settings.dropout
+        self.attention = RealVirtualAttention(width, settings.heads, settings.gamma)
         self.output = nn.Linear(width, width)
         self.first_norm = BatchNorm(width, allow_single_element=True)
         self.perceptron = nn.Sequential(
-            nn.Linear(width, 2 * width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(2 * width, width)
+            nn.Linear(width, 2 * width), nn.ReLU(), nn.Dropout(self.dropout), nn.Linear(2 * width, width)
         )
         self.second_norm = BatchNorm(width, allow_single_element=True)
 
@@ -97,40 +74,18 @@ class SanLayer(nn.Module):
 
 
 class San(Classifier):
-    """SAN; subclasses add further encodings beside the learned positions.
+    """SAN; subclasses add further encodings beside the learned positions."""
 
-    Parameters
-    ----------
-    gamma : float
-    position_width, position_layers, position_heads : int
-        Of the Transformer that learns positions from the ten lowest eigenpairs.
-    """
+    encodings: tuple[str, ...] = ()
 
-    encoders: tuple[type[nn.Module], ...] = ()
-
-    def __init__(
-        self,
-        n_inputs: int,
-        n_outputs: int,
-        *,
-        hidden: int,
-        layers: int,
-        heads: int,
-        dropout: float,
-        gamma: float,
-        position_width: int,
-        position_layers: int,
-        position_heads: int,
-    ) -> None:
+    def __init__(self, n_inputs: int, n_outputs: int, settings: SanSettings) -> None:
         super().__init__()
-        self.width = hidden
-        positions = LearnedPositions(position_width, position_layers, position_heads)
-        encoders: list[tuple[nn.Module, int]] = [(positions, position_width)]
-        encoders += [(encoder(ENCODING_WIDTH), ENCODING_WIDTH) for encoder in self.encoders]
-        self.input_layer = InputLayer(n_inputs, hidden, encoders)
-        self.edges = nn.Parameter(torch.randn(2, hidden))
-        self.layers = nn.ModuleList(SanLayer(hidden, heads, gamma, dropout) for _ in range(layers))
-        self.output_layer = nn.Linear(hidden, n_outputs)
+        self.width = settings.hidden
+        positions = LearnedPositions(settings.position_width, settings.position_layers, settings.position_heads)
+        self.input_layer = InputLayer(n_inputs, self.width, [positions, *map(RowEncoder, self.encodings)])
+        self.edges = nn.Parameter(torch.randn(2, self.width))
+        self.layers = nn.ModuleList(SanLayer(settings) for _ in range(settings.layers))
+        self.output_layer = nn.Linear(self.width, n_outputs)
 
     def embed(self, batch: Batch) -> Tensor:
         """Apply all layers but the last, shape (n, hidden)."""
@@ -143,10 +98,10 @@ class San(Classifier):
 class SanLapPE(San):
     """SAN with Laplacian eigenvectors as positions besides."""
 
-    encoders = (LaplacianEncoder,)
+    encodings = ("laplacian",)
 
 
 class SanRwse(San):
     """SAN with random-walk return probabilities besides."""
 
-    encoders = (WalkEncoder,)
+    encodings = ("walks",)

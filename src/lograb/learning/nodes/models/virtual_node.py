@@ -9,6 +9,7 @@ from torch_geometric.nn import BatchNorm, GINConv, global_add_pool
 
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.settings import VirtualNodeSettings
 
 
 class GinVirtualNode(Classifier):
@@ -19,9 +20,10 @@ class GinVirtualNode(Classifier):
     learned vector that is zero at first.
     """
 
-    def __init__(self, n_inputs: int, n_outputs: int, *, hidden: int, layers: int, dropout: float) -> None:
+    def __init__(self, n_inputs: int, n_outputs: int, settings: VirtualNodeSettings) -> None:
         super().__init__()
-        self.width, self.dropout = hidden, dropout
+        hidden, layers = settings.hidden, settings.layers
+        self.width, self.dropout = hidden, settings.dropout
         self.input_layer = nn.Linear(n_inputs, hidden)
         self.start = nn.Parameter(torch.zeros(1, hidden))
         self.convolutions = nn.ModuleList(GINConv(_perceptron(hidden), train_eps=True) for _ in range(layers))

@@ -24,21 +24,10 @@ MAX_EMPTY = 1_000_000
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
-def load_arrays(file: BinaryIO, names: Collection[str], limit: int) -> tuple[Arrays, list[str]]:
-    """Read those of the named arrays that a file has.
+def load_arrays(file: BinaryIO, names: Collection[str] | None, limit: int) -> tuple[Arrays, list[str]]:
+    """Read those of the named arrays that a file has, or all of them; list what else it holds, unread.
 
-    Parameters
-    ----------
-    file : binary file
-    names : collection of str
-    limit : int
-        Bytes that the whole file may unpack to.
-
-    Returns
-    -------
-    arrays : dict
-    others : list of str
-        What else is in the file; it is not read.
+    The whole file may unpack to `limit` bytes.
     """
     try:
         with zipfile.ZipFile(file) as box:
@@ -46,7 +35,9 @@ def load_arrays(file: BinaryIO, names: Collection[str], limit: int) -> tuple[Arr
             size = sum(member.file_size for member in box.infolist())
             if size > limit:
                 raise LograbError(f"an .npz file may unpack to {limit} bytes, got {size}; {REMEDY}")
-            arrays = {name: _load(box, members[name]) for name in names if name in members}
+            wanted = [name for name, member in members.items()
+                      if (member.filename.endswith(".npy") if names is None else name in names)]  # fmt: skip
+            arrays = {name: _load(box, members[name]) for name in wanted}
     except LograbError:
         raise
     except Exception as error:  # zipfile, zlib and numpy raise many kinds for damaged files
@@ -78,7 +69,7 @@ def _load(box: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
         raise LograbError(f"an array must be of version 1 or 2 of numpy's format, got {version}")
     shape, fortran, dtype = HEADERS[version](file)
     if dtype.hasobject:
-        raise LograbError("not a readable .npz file: arrays of Python objects are not read")
+        raise LograbError("not a readable .npz file: arrays of Python objects, not numbers, are not read")
     if dtype.kind not in "biufcSU":
         raise LograbError(f"an array must hold numbers or strings, got data type {str(dtype)[:60]}")
     rows = math.prod(side for side in shape if side)

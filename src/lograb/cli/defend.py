@@ -1,0 +1,117 @@
+"""``lograb defend``, ``ledger``, ``bound`` and ``utility``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lograb import pipeline
+from lograb.cli.arguments import check_instance_name
+from lograb.cli.instances import show_summary
+from lograb.cli.output import notice, print_facts, print_json, print_table, say, waiting
+from lograb.cli.stopping import written
+from lograb.defences import as_defences
+from lograb.errors import LograbError
+from lograb.tasks.privacy import bound, defend, ledger
+from lograb.tasks.utility import utility
+
+
+def defend_instance(
+    file: Path, method: list[str], output: Path, *, seed: int | None, releases: int, no_truth: bool, json: bool
+) -> None:
+    """Write an instance with defences applied, and describe it."""
+    check_instance_name(output)
+    chosen = as_defences(method)
+    if output.exists() and output.resolve() == file.resolve():
+        raise LograbError(f"the output '{output}' is the instance itself: choose another name")
+    with waiting("defending"):
+        defended = defend(pipeline.load(file), chosen, seed=seed, releases=releases)
+        sha256 = defended.save(output, truth=not no_truth)
+        written(output)
+    show_summary(defended.summary() | {"sha256": sha256}, output, json)
+    if not json:
+        notice(f"what does it guarantee? lograb ledger {output}")
+
+
+def show_ledger(files: list[Path], delta: float, json: bool) -> None:
+    """Print what was released, and what it adds up to."""
+    with waiting("composing"):
+        found = ledger(*map(pipeline.load, files), delta=delta)
+    if json:
+        print_json(found)
+        return
+    parts = found.get("parts", [found])
+    for path, part in zip(files, parts):
+        _show_part(path, part)
+    if "total" in found:
+        whole = found["total"]
+        epsilon = "no guarantee" if whole["epsilon"] is None else f"ε = {whole['epsilon']:.3g} at δ = {delta:g}"
+        say(f"All {whole['files']} files together, for one edge: {epsilon}"
+            + (", with membership treated as public." if whole["whole"] == "conditional" else "."))  # fmt: skip
+
+
+def _show_part(path: Path, part: dict[str, Any]) -> None:
+    say(part["sentence"])
+    if part["seed_in_file"]:
+        notice("this file holds the seed, which reproduces all noise: nothing is guaranteed against whoever has "
+               "it. Share one made with --no-truth, and a seed of 128 bits.")  # fmt: skip
+    print()
+    says = {"none": "no guarantee", "formal": "formal", "public": "public", "-": "-"}
+    rows = [(c["channel"], says[c["guarantee"]], _span(c["sensitivity"]), _span(c["noise"]), c["mechanism"])
+            for c in part["channels"]]  # fmt: skip
+    print_table(str(path), ("channel", "guarantee", "sensitivity", "noise", "mechanism"), rows,
+                ("sensitivity", "noise"), fold=("mechanism",))  # fmt: skip
+    shown = []
+    for unit, told in part["units"].items():
+        if told is None:
+            shown.append((unit, "no guarantee", "-", "-"))
+            continue
+        patches = "-" if told["patches"] is None else f"{told['patches']:,}"
+        shown.append((unit, f"{told['epsilon']:.4g}", patches, f"{told['tpr']:.2g}"))
+    title = f"composed at δ = {part['delta']:g} over {part['releases']:,} release(s)"
+    print_table(title, ("unit", "ε", "patches at most", "TPR at FPR 0.1 %"), shown,
+                ("patches at most", "TPR at FPR 0.1 %"))  # fmt: skip
+
+
+def _span(values: list[float] | None) -> str:
+    if values is None:
+        return "-"
+    return f"{values[0]:.3g}" if values[0] == values[1] else f"{values[0]:.3g} .. {values[1]:.3g}"
+
+
+def show_bound(file: Path, output: Path | None, *, effort: float, seed: int, json: bool) -> None:
+    """Print what nobody can exceed."""
+    if output is not None and output.suffix != ".csv":
+        raise LograbError(f"the edges are written as a table .csv, got '{output}'")
+    instance = pipeline.load(file)
+    with waiting("edges in patches") as report:
+        told, bounds = bound(instance, effort=effort, seed=seed, progress=report)
+    if output is not None:
+        lines = [f"{number},{u},{w},{mu},{rate}" for number, found in enumerate(bounds)
+                 for (u, w), mu, rate in zip(found.edges.tolist(), found.mu.tolist(), found.tpr().tolist())]
+        output.write_text("graph,u,v,mu,tpr_at_fpr_0.001\n" + "".join(f"{line}\n" for line in lines))
+        written(output)
+    if json:
+        worst = [np.sort(found.per_node())[::-1][:10].tolist() for found in bounds[:1]] if told["mu"] else []
+        print_json(told | {"largest_mu_of_nodes": worst[0] if worst else None})
+        return
+    say(told["sentence"])
+    print()
+    names = ("false-positive rate", "median", "mean", "largest")
+    rows = [(f"{row['fpr']:g}", *(f"{row[key]:.3g}" for key in names[1:])) for row in told["curve"]]
+    print_table("largest true-positive rate of any test of an edge, over edges", names, rows, names)
+
+
+def show_utility(file: Path, *, seed: int, repeats: int, json: bool) -> None:
+    """Print what the shared embeddings are still good for."""
+    with waiting("training") as report:
+        told = utility(pipeline.load(file), seed=seed, repeats=repeats, progress=report)
+    if json:
+        print_json(told)
+        return
+    say(told["sentence"])
+    print()
+    print_facts([(key.replace("_", " "), "-" if value is None else f"{value:.3f}" if isinstance(value, float)
+                  else str(value)) for key, value in told.items() if key != "sentence"])  # fmt: skip

@@ -1,0 +1,135 @@
+"""The defences by name, and how a list of them is applied. A new one is one class and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lograb.defences.defence import Defence
+from lograb.defences.on_graph import EdgeRand, LapGraph
+from lograb.defences.on_shared import (
+    EigenvalueNoise,
+    Gaussian,
+    Nothing,
+    Pseudonyms,
+    Rotate,
+    Round,
+    Subspace,
+    Truncate,
+    Withhold,
+)
+from lograb.errors import LograbError, unknown_name
+from lograb.spec import InstanceSpec, Protocol
+from lograb.types import Floats, Ints, Observations
+
+DEFENCES: dict[str, type[Defence]] = {
+    defence.name: defence
+    for defence in (
+        Nothing,
+        EdgeRand,
+        LapGraph,
+        Gaussian,
+        Subspace,
+        EigenvalueNoise,
+        Withhold,
+        Truncate,
+        Round,
+        Rotate,
+        Pseudonyms,
+    )
+}
+
+
+def parse(text: str) -> Defence:
+    """Read ``NAME`` or ``NAME:key=value,...``."""
+    name, _, rest = text.partition(":")
+    if name not in DEFENCES:
+        raise unknown_name("defence", name, DEFENCES)
+    settings: dict[str, str] = {}
+    for part in rest.split(",") if rest else []:
+        key, equals, value = part.partition("=")
+        if not equals or not key or key in settings:
+            raise LograbError(f"a defence is written NAME:key=value,... with every key once, got '{text}'")
+        settings[key] = value
+    return DEFENCES[name](**settings)
+
+
+def as_defences(what: Any) -> tuple[Defence, ...]:
+    """Take one defence or a list of them, as text or as objects."""
+    single = isinstance(what, str | Defence) or not isinstance(what, Iterable)
+    items = [what] if single else list(what)
+    if not all(isinstance(item, str | Defence) for item in items):
+        raise LograbError("defences are a list of names such as 'gaussian:epsilon=2' or of objects such as "
+                          f"lograb.defences.Gaussian(epsilon=2), got {what!r:.60}")  # fmt: skip
+    found = tuple(parse(item) if isinstance(item, str) else item for item in items)
+    return tuple(item for item in found if not isinstance(item, Nothing))
+
+
+def settle(spec: InstanceSpec) -> InstanceSpec:
+    """Write the defences of a spec in full, and what follows from them into its other fields."""
+    fields = spec.model_dump()
+    found = as_defences(spec.defences)
+    for defence in found:
+        fields |= defence.changes(fields)
+    return InstanceSpec.of(**fields | {"defences": tuple(map(str, found))})
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What is shared in the end; with fresh names, also the old patches and entries in their new order."""
+
+    seen: Observations
+    patches: Ints | None = None
+    entries: Ints | None = None
+
+
+def share(seen: Observations, defences: Sequence[Defence], rng: np.random.Generator, spec: InstanceSpec) -> Shared:
+    """Apply those defences that act on what is shared, in order; `spec` is settled, and says what follows."""
+    patches, entries = np.arange(seen.n_patches), np.arange(len(seen.nodes))
+    renamed = False
+    for defence in defences:
+        if isinstance(defence, Pseudonyms):
+            order = defence.order(seen, rng)
+            seen, renamed = defence.rename(seen, *order), True
+            patches, entries = patches[order[0]], entries[order[1]]
+        else:
+            seen = defence.apply(seen, rng, spec.releases)
+            gauge = defence.changes(spec.model_dump()).get("gauge", seen.protocol.gauge)
+            seen = replace(seen, protocol=seen.protocol.model_copy(update={"gauge": gauge}))
+    seen = replace(seen, protocol=spec.protocol)
+    return Shared(seen, patches, entries) if renamed else Shared(seen)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is known about the noise on each patch, all releases together; arrays of shape (n_patches,).
+
+    Attributes
+    ----------
+    vectors : float array
+        Standard deviation of calibrated noise on the eigenvectors; the largest where there are several, as further
+        noise can only help.
+    values : float array
+        The same of eigenvalues.
+    blur : float
+        What else is wrong with eigenvalues, by rounding: evidence is no sharper, but nothing is guaranteed.
+    """
+
+    vectors: Floats
+    values: Floats
+    blur: float
+
+
+def noise_of(protocol: Protocol, sizes: Ints, ranks: Ints) -> Noise:
+    """Read from a protocol how much noise each patch carries."""
+    found = as_defences(protocol.defences)
+    scale = 1.0 / np.sqrt(protocol.releases)
+    vectors = np.full(len(sizes), protocol.sigma or 0.0)  # σ of a protocol is that of the mean already
+    values = np.zeros(len(sizes))
+    for defence in found:
+        vectors = np.maximum(vectors, scale * defence.vector_noise(sizes, ranks))
+        values = np.maximum(values, scale * defence.value_noise(sizes, ranks))
+    return Noise(vectors, values, max([0.0, *(defence.value_blur() for defence in found)]))

@@ -1,0 +1,162 @@
+"""Defend an instance, and say what is guaranteed about it: `defend`, `ledger`, `bound`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from lograb.archive.manifest import Manifest
+from lograb.archive.tables import Array, join
+from lograb.defences import as_defences, settle, share
+from lograb.defences.accounting import FALSE_RATE
+from lograb.defences.bound import Bound, membership_differs
+from lograb.defences.bound import bound as bound_graph
+from lograb.defences.ledger import DELTA, total
+from lograb.defences.ledger import ledger as ledger_of_graph
+from lograb.errors import LograbError
+from lograb.fragment import lay_out_shared
+from lograb.instance import Instance
+from lograb.patches import induced_edges
+from lograb.progress import Progress, ignore
+from lograb.spec import InstanceSpec
+from lograb.types import Patches
+
+CURVE = (1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.5)
+"""False-positive rates of the curve."""
+MOST_BALLS = 2000
+"""Edges for which it is asked whether membership differs; a sample beyond."""
+
+
+def defend(instance: Instance, defences: Any, *, seed: int | None = None, releases: int = 1) -> Instance:
+    """Apply defences to what an instance shares.
+
+    Parameters
+    ----------
+    instance : Instance
+    defences : names such as "gaussian:epsilon=2", or objects of `lograb.defences`, in this order
+        Those that act on the graph before it is cut go with `lograb.generate`.
+    seed : int, optional
+        By default fresh randomness of the system: a seed that somebody can guess gives the noise away.
+    releases : int
+        How many releases with fresh noise the eavesdropper averages.
+
+    Examples
+    --------
+    >>> import lograb
+    >>> instance = lograb.generate("karate", d=1)
+    >>> lograb.defend(instance, "gaussian:epsilon=5", seed=1).spec.eigenvalues
+    False
+    """
+    if not isinstance(instance, Instance):
+        raise LograbError(f"defend needs an instance (generate, load), got {type(instance).__name__}")
+    chosen = as_defences(defences)
+    for one in chosen:
+        if one.on_graph:
+            raise LograbError(f"'{one.name}' acts on the graph before it is cut: use it with generate, as in "
+                              f"lograb generate GRAPH --defence {one} -o FILE")  # fmt: skip
+    spec = instance.spec
+    if releases != spec.releases and (spec.sigma or spec.defences) and spec.releases * releases > 1:
+        raise LograbError(f"the instance has noise of {spec.releases} release(s) already, got releases={releases}"
+                          ": all noise is released equally often")  # fmt: skip
+    spec = settle(InstanceSpec.of(**spec.model_dump() | {"defences": (*spec.defences, *map(str, chosen)),
+                                                         "releases": max(releases, spec.releases), "seed": None}))
+    tables = [_defend_graph(graph, chosen, spec, seed, number) for number, graph in enumerate(instance)]
+    manifest: Manifest = instance.manifest.model_copy(update={"spec": spec})
+    return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
+
+
+def _defend_graph(
+    graph: Instance, chosen: tuple[Any, ...], spec: InstanceSpec, seed: int | None, number: int
+) -> dict[str, Array]:
+    seen = replace(graph.observations, features=None if graph.has_truth else graph.features)
+    # As everywhere, noise depends on all that is shared: two files with one seed must not have the same.
+    content = sha256(spec.model_dump_json().encode() + seen.vectors.tobytes() + seen.nodes.tobytes()).digest()
+    key = (number, *np.frombuffer(content, dtype="<u4").tolist())
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+    shared = share(seen, chosen, rng, spec)
+    truth = graph.truth if graph.has_truth else None
+    edges = None if truth is None else induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), truth)
+    return lay_out_shared(seen, shared, truth, edges, graph.core)
+
+
+def ledger(*instances: Instance, delta: float = DELTA) -> dict[str, Any]:
+    """Compose what was released: see `lograb.defences.ledger`; of several graphs the one whose edges fare worst.
+
+    Several instances are releases about one graph: each has its ledger, and all together the sum.
+    """
+    if not instances or not all(isinstance(one, Instance) for one in instances):
+        raise LograbError("a ledger is about instances (lograb.generate, lograb.load)")
+    parts = []
+    for instance in instances:
+        found = [ledger_of_graph(graph.observe(features=graph.features is not None), delta) for graph in instance]
+        worst = max(found, key=lambda part: np.inf if part["units"]["edge"] is None
+                    else part["units"]["edge"]["epsilon"])  # fmt: skip
+        seed = instance.spec.seed
+        parts.append(worst | {"name": instance.name, "seed_in_file": seed is not None})
+    return parts[0] if len(parts) == 1 else {"parts": parts, "total": total(parts, delta)}
+
+
+def bound(
+    instance: Instance, *, seed: int = 0, effort: float = 2e10, progress: Progress | None = None
+) -> tuple[dict[str, Any], list[Bound]]:
+    """Say what nobody can exceed about this graph's edges: see `lograb.defences.bound`.
+
+    Returns
+    -------
+    summary : dict, ready for JSON
+    bounds : list of Bound
+        One per graph, edge by edge.
+    """
+    if not isinstance(instance, Instance) or not instance.has_truth:
+        raise LograbError("a bound is about the true edges: it needs an instance with its truth")
+    rng, tell = np.random.default_rng(seed), progress or ignore
+    bounds, differs = [], []
+    for graph in instance:
+        if graph.key is not None:
+            raise LograbError("a bound reckons with known names, and this instance has pseudonyms: leave them out"
+                              ", they can only help the defender")  # fmt: skip
+        found = bound_graph(graph.observations, graph.patch_edges, rng, effort / len(instance), tell)
+        bounds.append(found)
+        some = np.sort(rng.permutation(len(found.edges))[:MOST_BALLS])
+        differs.append(None if found.epsilon is not None
+                       else membership_differs(graph.observations, graph.truth, found.edges[some]))  # fmt: skip
+    return _summary(bounds, differs), bounds
+
+
+def _summary(bounds: list[Bound], differs: list[Any]) -> dict[str, Any]:
+    mu = np.concatenate([found.mu for found in bounds])
+    rates = {fpr: np.concatenate([found.tpr(fpr) for found in bounds]) for fpr in CURVE}
+    pure = [found.epsilon for found in bounds if found.epsilon is not None]
+    known = None if any(flags is None for flags in differs) else np.concatenate(differs)
+    finite = mu[np.isfinite(mu)]
+    told: dict[str, Any] = {
+        "edges": sum(found.n_edges for found in bounds),
+        "looked_at": len(mu),
+        "epsilon": min(pure) if pure else None,
+        "infinite": int(np.isinf(mu).sum()),
+        "mu": None if not len(finite) else {"median": float(np.median(finite)), "largest": float(finite.max()),
+                                            "quantile_95": float(np.quantile(finite, 0.95))},
+        "membership_differs": None if known is None else float(known.mean()) if len(known) else 0.0,
+        "curve": [{"fpr": fpr, "mean": float(rate.mean()), "median": float(np.median(rate)),
+                   "largest": float(rate.max())} for fpr, rate in rates.items() if len(rate)],
+    }  # fmt: skip
+    return told | {"sentence": _sentence(told, rates[FALSE_RATE])}
+
+
+def _sentence(told: dict[str, Any], rate: Any) -> str:
+    if told["epsilon"] is not None:
+        return (f"Every edge is protected with ε = {told['epsilon']:g}, membership included: no test with a "
+                f"false-positive rate of 0.1 % finds one with a probability above {rate.max():.2g}.")  # fmt: skip
+    if told["infinite"] == told["looked_at"]:
+        return "No guarantee: what is shared without noise gives every edge away to whoever knows the others."
+    some = "" if told["looked_at"] == told["edges"] else f" (a random sample of {told['edges']:,})"
+    often = (f"For {told['infinite']:,} of {told['looked_at']:,} edges{some} there is no bound; for the others: "
+             if told["infinite"] else f"For {told['looked_at']:,} edges{some}: ")  # fmt: skip
+    part = told["membership_differs"]
+    public = {None: "If membership is treated as public. ", 0.0: ""}.get(
+        part, f"Membership alone gives {100 * (part or 0):.0f} % of the edges away. Besides: ")  # fmt: skip
+    return (f"{public}{often}whoever knows all others finds one with probability {np.median(rate):.2g} at most "
+            f"in the median, {rate.mean():.2g} in the mean, at a false-positive rate of 0.1 %.")  # fmt: skip
