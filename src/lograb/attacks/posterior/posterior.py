@@ -1,4 +1,4 @@
-"""The attack itself: all evidence on all pairs, fused and iterated."""
+"""The attack itself: a list of stages, each of which takes what is believed of all pairs and improves it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def posterior(
     for name, stage in STAGES.items():
         if name in settings.stages:
             beliefs = stage(scene, beliefs)
-    told = beliefs.told | {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
+    told = {"passed": []} | beliefs.told | {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
     keys, probability, missing = beliefs.beyond
     keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
     return _answer(whole, keys, probability, told, empty=_members(whole, empty), missing=missing)
