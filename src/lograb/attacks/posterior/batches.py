@@ -15,6 +15,9 @@ from lograb.types import Floats, Ints, Observations
 BATCH_BYTES = 1 << 22
 LOUD = 3.0
 """σ² q at which evidence counts half."""
+NOTHING, APART = 0.02, 0.1
+"""Entries of a first eigenvector, times √q, that are none; and the share of such, or of the wrong sign, beyond
+which a patch is not connected."""
 DROWNED = 1e-3
 """Strength below which the embedding of a patch is not read: its members and eigenvalues are."""
 
@@ -73,11 +76,18 @@ class Batch:
         """How far what the embedding says is believed, 0 to 1, shape (b,).
 
         Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge
-        a complete frame is any orthonormal basis, and says nothing.
+        a complete frame is any orthonormal basis, and says nothing. Nor does a disconnected truncated patch
+        without eigenvalues, because nobody knows its components.
         """
         if not self.paired and not self.truncated:
             return np.zeros(len(self.which))
-        return np.asarray(1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2))
+        heard = 1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2)
+        if self.paired and self.truncated and not self.valued:  # whose first column may not be that of degrees
+            first = self.frame[:, :, 0]
+            below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
+            empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
+            heard = heard * (np.minimum(below, 1.0 - below) + empty < APART + self.variance * self.size)
+        return np.asarray(heard)
 
     @property
     def readable(self) -> bool:

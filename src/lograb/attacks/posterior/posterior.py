@@ -89,7 +89,8 @@ def posterior(
     for name, stage in STAGES.items():
         if name in settings.stages:
             beliefs = stage(scene, beliefs)
-    told = {"passed": []} | beliefs.told | {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
+    sigma = float(np.sqrt(np.median(variance[which])))
+    told = {"passed": []} | beliefs.told | {"patches": patches, "sigma": sigma}
     keys, probability, missing = beliefs.beyond
     keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
     return _answer(whole, keys, probability, told, empty=_members(whole, empty), missing=missing)
