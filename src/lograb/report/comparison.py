@@ -35,6 +35,12 @@ class Method:
         """Mean of the global F1 over the seeds; 0 where the attack could not run."""
         return self.mean("f1", "global") if self.scores else 0.0
 
+    @property
+    def beats_floor(self) -> bool:
+        """Whether F1 is above the floor by more than chance: the lower ends of the 95 % intervals, on average."""
+        low = [score.interval[0] for score in self.scores if score.interval is not None]
+        return bool(low) and float(np.mean(low)) > self.mean("floor")
+
     def mean(self, *path: str) -> float:
         """Average one number over the seeds: ``mean("f1", "recovered")``, ``mean("auroc")``."""
         return float(np.mean([reduce(getitem, path, score.values) for score in self.scores]))
@@ -79,6 +85,7 @@ class Comparison:
                   "behind_interval": mean_interval(behind) if self.seeds > 1 else None}  # fmt: skip
         for name in ("floor", "ceiling", "precision", "recall"):
             values[name] = method.mean(name)
+        values |= {"floor_by": method.scores[0].values.get("floor_by"), "beats_floor": method.beats_floor}
         return row | values | {"seconds": float(np.mean(method.seconds))}
 
     def __getitem__(self, name: str) -> Method:
