@@ -91,3 +91,17 @@ def test_a_page_about_a_defended_instance_says_so(tmp_path, page):
     plain = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     assert (plain["defences"], plain["seed"]) == ("none", "0")
     assert "radius d = 1" in plain["patches"]
+
+
+def test_a_printed_comparison_is_its_table():
+    def refuses(seen, rng):
+        raise LograbError("cannot, for a reason that is longer than any column")
+
+    table = lograb.compare("karate", ["membership", "posterior", refuses], p=0.6, k=8, sigma=0.05, seeds=2)
+    lines = str(table).splitlines()
+    assert lines[0] == repr(table)
+    assert lines[1].split() == list(table.columns)
+    assert [line.split()[0] for line in lines[2:]] == ["membership", "posterior", "refuses"]
+    assert lines[1].index("floor") == lines[2].index(f"{table.rows[0]['floor']:.3f}", lines[1].index("floor"))
+    low, high = table.rows[1]["interval"]
+    assert 0 <= low <= high <= 1
