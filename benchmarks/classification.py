@@ -97,7 +97,8 @@ def measure(
     if name == "floors":
         return score_floors(patches, division, streams["floor"]) | describe_split(patches, division)
     model, training, special = check_choices(name, split, settings)
-    return score_model(patches, division, model, streams, training, special)
+    found = score_model(patches, division, model, streams, training, special)
+    return {key: value for key, value in found.items() if key != "answer"}
 
 
 def choices(folder: Path) -> None:

@@ -34,3 +34,13 @@ def own_mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("LOGRAB_MIRROR", str(folder))
     monkeypatch.setenv("LOGRAB_CACHE", str(tmp_path / "cache"))
     return folder
+
+
+@pytest.fixture(scope="session")
+def scheduler():
+    """Start a Dask cluster inside this process; gives its address."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://",
+                      dashboard_address=None) as cluster:  # fmt: skip
+        yield cluster.scheduler_address

@@ -12,7 +12,8 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
 GROUND = {"errors", "limits", "arrays", "spec", "ragged", "names", "progress", "parallel", "writing",
-          "answer_file", "conventions", "conversions", "own_arrays", "types", "pairs", "score"}  # fmt: skip
+          "answer_file", "conventions", "conversions", "own_arrays", "plugins", "types", "pairs",
+          "score"}  # fmt: skip
 STAGES = {"graphs", "patches", "observations", "defences", "fragment", "packed", "instance", "archive",
           "consistency"}  # fmt: skip
 MAY = {
@@ -20,6 +21,7 @@ MAY = {
     "progress": set(),
     "parallel": set(),
     "limits": {"errors"},
+    "plugins": {"errors"},
     "arrays": {"errors", "limits"},
     "ragged": {"errors"},
     "names": set(),
@@ -48,7 +50,9 @@ MAY = {
     "tasks": GROUND | STAGES | {"attacks", "learning", "theory", "metrics"},
     "report": GROUND | {"metrics"},
     "pipeline": GROUND | STAGES | {"attacks", "tasks", "report"},
-    "cli": GROUND | STAGES | {"attacks", "learning", "theory", "metrics", "tasks", "report", "pipeline"},
+    "experiments": GROUND | STAGES | {"attacks", "learning", "metrics", "tasks", "pipeline"},
+    "cli": GROUND | STAGES | {"attacks", "learning", "theory", "metrics", "tasks", "report", "pipeline",
+                              "experiments"},
 }
 # The neural attacks learn, and torch lives in learning/: these files stand under the attacks' rule.
 ATTACK_SIDE = ("lograb.learning.autoencoders", "lograb.learning.randomness", "lograb.learning.sparse")

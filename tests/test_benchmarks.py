@@ -19,6 +19,7 @@ SCRIPTS = {
     "neural": ["rows", "rules", "speed"],
     "reconstruction": ["core", "ablation", "choices", "eigen-sync", "centres", "rules", "rivals", "pairs",
                        "speed"],
+    "sweeps": ["overhead"],
     "variational": ["exact", "recovery", "rivals", "truth", "budget", "growth"],
 }  # fmt: skip
 

@@ -159,7 +159,8 @@ def test_afr_says_that_it_needs_the_next_value():
 
 def test_the_protocol_is_what_the_user_says():
     seen = departments(strategy="cluster", d=1, sigma=0.01, gauge="none")
-    assert seen.protocol.model_dump() == {"strategy": "cluster", "d": 1, "k": 6, "sigma": 0.01, "gauge": "none"}
+    assert seen.protocol.model_dump() == {"strategy": "cluster", "d": 1, "k": 6, "sigma": 0.01, "gauge": "none",
+                                          "defences": (), "releases": 1}  # fmt: skip
     for bad in ({"strategy": "clusters"}, {"sigma": -1}, {"gauge": "signs"}, {"laplacian": "rw"}):
         with pytest.raises(LograbError):
             departments(**bad)

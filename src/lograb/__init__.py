@@ -14,6 +14,7 @@ The data walks through the package in this order:
 ``theory``           bounds and certificates
 ``metrics``       6  truth, estimate -> number
 ``tasks``         7  what is asked, floor and ceiling included: -> Score
+``experiments``   8  many runs: complete, resumable, on this machine or a cluster
 ``report``        10 results -> tables and pages
 ``cli``              the command line
 """
@@ -94,7 +95,7 @@ __all__ = [
 ]
 
 
-_MODULES = ("attacks", "defences", "metrics", "tasks", "theory")
+_MODULES = ("attacks", "defences", "experiments", "metrics", "tasks", "theory")
 
 
 def __getattr__(name: str) -> Any:

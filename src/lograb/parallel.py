@@ -24,8 +24,19 @@ Result = TypeVar("Result")
 FEW_ROWS = 20_000
 
 
+_most: int | None = None
+
+
+def hold_threads(most: int | None) -> None:
+    """Let this process use so many cores at most; None for all. One of many workers on a machine has one."""
+    global _most
+    _most = most
+
+
 def n_cores() -> int:
     """Count the cores this process may use."""
+    if _most is not None:
+        return _most
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -106,6 +106,19 @@ def generate(
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 
 
+def generate_each(graphs: Iterable[Graph], which: range, **parameters: Any) -> Iterator[Instance]:
+    """Generate instances of some graphs of a dataset of many, `which` says of which, one in memory at a time.
+
+    Each is the same as that graph in the instance of all, ``generate(source, ...)[i]``.
+    """
+    spec = InstanceSpec.of(**parameters | {"strategy": choose(parameters.get("strategy"), False)})
+    for number, graph in zip(which, graphs):
+        manifest = Manifest(name=f"{graph.origin.source}/{number}", spec=spec, origin=graph.origin,
+                            notices=graph.notices,
+                            n_features=0 if graph.features is None else graph.features.shape[1])  # fmt: skip
+        yield from (Instance(manifest, tables) for tables in _fragment_all([graph], number, spec, None, 1, ignore))
+
+
 def generate_file(
     source: Any,
     path: str | Path,
@@ -207,7 +220,7 @@ def compare(
             if name in problems:
                 continue
             try:
-                # Not the seed of the instance: an attack can read the seed of its stream.
+                # An attack can read the seed of its stream: it says nothing of the instance's.
                 run = _attack_and_score(instance, attacker, number, features, place(name, done))
                 runs[name].append(run)
             except LograbError as error:

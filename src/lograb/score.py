@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -54,11 +54,13 @@ class Score:
     values : dict
         Every number by name, ready for JSON: the same as `to_dict`. ``score["auroc"]`` is short for one of them.
     patches : for reconstruction: what was found in each patch
+    raw : for learning: the answers behind the numbers, so that other numbers can be made of them
     """
 
     task: str
     values: dict[str, Any]
     patches: PatchScores | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]

@@ -289,3 +289,9 @@ def test_withheld_eigenvalues_are_a_clear_error():
 def test_settings_refuse(bad):
     with pytest.raises(ValueError):  # noqa: PT011
         AfrSettings(**bad)
+
+
+def test_noised_eigenvalues_leave_patches_of_two():
+    # Two members have one pair: their zero eigenvalue must not be looked for among noised ones.
+    instance = lograb.generate("citation", p=0.3, k=8, defences=["gaussian:epsilon=10,eigenvalues=noised"])
+    assert lograb.attack(instance, "afr").n_nodes == instance.observations.n_nodes

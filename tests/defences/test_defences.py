@@ -221,3 +221,15 @@ def test_orthogonal_subspaces_cannot_be_told_apart():
     rate = float(np.mean(values[0] > np.quantile(values[1], 1 - fpr)))
     most = largest_tpr(mu_of(epsilon, 1e-5), fpr)
     assert fpr < rate <= most + 4 * np.sqrt(most / DRAWS)
+
+
+def test_flips_cannot_be_replayed_without_the_graph(monkeypatch):
+    # Whoever guesses the seed would subtract them, if graphs with as many edges had the same draws.
+    drawn = []
+    monkeypatch.setattr(defences.EdgeRand, "sanitise",
+                        lambda self, graph, rng: drawn.append(int(rng.integers(2**62))) or graph)  # fmt: skip
+    path = [(i, i + 1) for i in range(20)]
+    for edges in (path, path, [*path[:-1], (0, 20)]):
+        graph = lograb.Graph.from_edges("line", 21, edges)
+        lograb.generate(graph, k=4, defences=["edge-rand:epsilon=3"])
+    assert drawn[0] == drawn[1] != drawn[2]

@@ -20,6 +20,7 @@ class Attack(BaseModel):
 
     Attributes
     ----------
+    version : part of the identity of stored runs: it changes whenever the answers do
     uses : the parts of the observations it needs: members, centres, eigenvalues, eigenvectors, features
     optional : parts that it uses where the observations carry them
     trivial : whether it belongs to the floor: an attacker without any spectral skill
@@ -32,6 +33,7 @@ class Attack(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: ClassVar[str]
+    version: ClassVar[str] = "1"
     uses: ClassVar[tuple[str, ...]]
     scenario: ClassVar[str]
     cost: ClassVar[str]

@@ -53,7 +53,7 @@ def margins(
 def noise_level(kernel: Floats, values: Floats) -> Floats:
     """Find the threshold ``noise`` of stacked kernels with their eigenvalues, shape (b,)."""
     b, q = kernel.shape[:2]
-    zeros = (values <= ZERO).sum(axis=1)
+    zeros = np.maximum((values <= ZERO).sum(axis=1), 1)  # there is one, also where noise hides it
     off = kernel[:, *np.triu_indices(q, k=1)]
     below = np.minimum(off, 0.0)
     noise = np.sqrt((below**2).sum(axis=1) / np.maximum(np.count_nonzero(below, axis=1), 1))

@@ -154,6 +154,9 @@ def attack(
     repeats: Annotated[int, typer.Option(min=1, help="Runs, with seeds that count up.")] = 1,
     settings: options.Set = None,
     features: options.Features = False,
+    parts: Annotated[int | None, typer.Option(min=1, help="Cut the patches into parts, judged apart.")] = None,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
@@ -297,3 +300,49 @@ def demo(
     json: options.Json = False,
 ) -> None:
     """See in a minute what an eavesdropper learns."""
+
+
+@command("sweep:run_sweep")
+def sweep(
+    config: Annotated[str, typer.Argument(help="A TOML file, or a preset (see 'lograb list presets').")],
+    store: options.StoreFolder,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
+    retry_failed: options.Retry = False,
+    rescore: Annotated[bool, typer.Option("--rescore", help="Score stored answers again, run nothing.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Run an experiment: whatever its store lacks."""
+
+
+@command("sweep:reproduce")
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A table of the paper (see 'lograb list presets').")],
+    store: options.StoreFolder,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many [as the preset says].")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or csv")] = "text",
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PDF and PNG.")] = None,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
+    retry_failed: options.Retry = False,
+) -> None:
+    """Make a table or figure of the paper, its figures beside ours."""
+
+
+@command("sweep:report_store")
+def report(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that 'lograb sweep' wrote to.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page: a .html file.")],
+) -> None:
+    """Write a page with everything that a store holds."""
+
+
+@command("submit:check_submission", "submit-check")
+def submit_check(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The challenge, made with --no-truth.")],
+    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="An answer: .npz, or u,v,score.")],
+    truth: Annotated[Path | None, typer.Option(metavar="FULL", help="The same instance with its truth.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Check somebody's answer to a challenge, and score it."""

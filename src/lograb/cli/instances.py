@@ -30,12 +30,13 @@ def generate_instance(
         )  # fmt: skip
         written(output)
     summary = pipeline.load(output).summary() | {"sha256": sha256}
-    if no_truth and parameters["sigma"] == 0 and summary["complete_share"] > 0:
+    defended = bool(parameters.get("defences"))
+    if no_truth and parameters["sigma"] == 0 and not defended and summary["complete_share"] > 0:
         notice("without noise a complete spectrum gives its patch's edges exactly: add --sigma for a challenge.")
     if no_truth:
         notice(f"the seed {parameters['seed']} is not in the file: it reproduces the noise. Note it down if you "
                "need the instance again.")  # fmt: skip
-        if parameters["sigma"] > 0 and parameters["seed"] < 2**64:
+        if (parameters["sigma"] > 0 or defended) and parameters["seed"] < 2**64:
             notice("a small seed can be found by trial; for a challenge draw one of 128 bits.")
     show_summary(summary, output, json)
 

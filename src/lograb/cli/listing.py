@@ -7,6 +7,7 @@ from typing import Any
 
 from lograb.cli.output import print_facts, print_json, print_table, say
 from lograb.errors import unknown_name
+from lograb.plugins import origin, plugins, with_plugins
 
 Rows = list[dict[str, Any]]
 
@@ -15,7 +16,8 @@ def _datasets() -> Rows:
     from lograb.graphs import DATASETS
 
     fields = ("name", "n_graphs", "n_nodes", "n_edges", "n_classes", "n_features", "licence", "description", "url")
-    return [_take(dataset, *fields) | {"available": dataset.locate()} for dataset in DATASETS.values()]
+    return [_take(dataset, *fields) | {"available": dataset.locate()} 
+            for dataset in with_plugins("datasets", DATASETS).values()]  # fmt: skip
 
 
 def _strategies() -> Rows:
@@ -43,8 +45,12 @@ def _attacks() -> Rows:
     from lograb.attacks import ATTACKS
 
     fields = ("optional", "trivial", "extra", "scenario", "cost")
-    return [{"name": attack.name, "channels": attack.uses, **_take(attack, *fields), "settings": _defaults(attack)}
+    ours = [{"name": attack.name, "channels": attack.uses, **_take(attack, *fields), "settings": _defaults(attack)}
             for attack in ATTACKS.values()]  # fmt: skip
+    others: Rows = [{"name": name, "channels": (), "optional": (), "trivial": False, "extra": None, "cost": "",
+                     "scenario": f"of {origin('attacks', name)}, in a process of its own", "settings": {}}
+                    for name in plugins("attacks") if name not in ATTACKS]  # fmt: skip
+    return ours + others
 
 
 def _models() -> Rows:
@@ -52,14 +58,21 @@ def _models() -> Rows:
     from lograb.learning.nodes.settings import TrainingSettings
 
     fields, training = ("name", "encodings", "trivial", "description", "settings"), _defaults(TrainingSettings)
-    return [_take(model, *fields) | {"training": training} for model in MODELS.values()]
+    return [_take(model, *fields) | {"training": training} for model in with_plugins("models", MODELS).values()]
 
 
 def _links() -> Rows:
     from lograb.learning.links.catalog import LINKS
 
     fields = ("name", "sees", "trivial", "description")
-    return [_take(method, *fields) | {"settings": _defaults(method.settings)} for method in LINKS.values()]
+    return [_take(method, *fields) | {"settings": _defaults(method.settings)}
+            for method in with_plugins("links", LINKS).values()]  # fmt: skip
+
+
+def _presets() -> Rows:
+    from lograb.experiments.config import find_config, preset_names
+
+    return [{"name": name, "description": find_config(name)[name].title} for name in preset_names()]
 
 
 def _take(entry: Any, *fields: str) -> dict[str, Any]:
@@ -72,7 +85,7 @@ def _defaults(settings: Any) -> dict[str, Any]:
 
 CATALOGS: dict[str, Callable[[], Rows]] = {"datasets": _datasets, "strategies": _strategies, "gauges": _gauges,
                                            "defences": _defences, "attacks": _attacks, "models": _models,
-                                           "links": _links}  # fmt: skip
+                                           "links": _links, "presets": _presets}  # fmt: skip
 SHOWN = {
     "datasets": {"name": "name", "graphs": "n_graphs", "nodes": "n_nodes", "edges": "n_edges",
                  "available": "available"},

@@ -14,6 +14,12 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything.
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")]
 Features = Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
 
+# Where and how experiments run.
+StoreFolder = Annotated[Path, typer.Option("--store", metavar="DIR", help="The folder that keeps all runs.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine [one per core].")]
+Scheduler = Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, for its workers.")]
+Retry = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed or was too slow.")]
+
 # How an instance is made: options of every command that makes one.
 Strategy = Annotated[str | None, typer.Option(help="d-hop, cluster, random, custom or global [d-hop].")]
 Radius = Annotated[int, typer.Option("-d", help="Radius of a patch; for cluster, of its halo.")]

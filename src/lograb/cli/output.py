@@ -114,12 +114,13 @@ class _Left(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         if task.total is None:
-            return Text(_clock(task.elapsed or 0.0))
-        left = "" if task.time_remaining is None else f", {_clock(task.time_remaining)} left"
+            return Text(clock(task.elapsed or 0.0))
+        left = "" if task.time_remaining is None else f", {clock(task.time_remaining)} left"
         return Text(f"{int(task.percentage)} %{left}")
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Write a time span the way a clock shows it."""
     return str(timedelta(seconds=round(seconds))).removeprefix("0:")
 
 

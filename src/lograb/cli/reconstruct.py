@@ -16,6 +16,7 @@ from lograb.cli.output import notice, print_facts, print_json, say, waiting
 from lograb.cli.scores import FAILS, add_up, claims, sentence, show_details, show_patches, show_score
 from lograb.cli.stopping import written
 from lograb.errors import LograbError
+from lograb.experiments.parts import InParts
 from lograb.instance import Instance
 from lograb.progress import Progress
 from lograb.score import Score
@@ -50,14 +51,16 @@ class Run:
 
 def attack_instance(
     file: Path, method: str, output: Path | None, *, seed: int, repeats: int, settings: list[str] | None,
-    features: bool, verbose: bool, json: bool,
+    features: bool, parts: int | None, workers: int | None, scheduler: str | None, verbose: bool, json: bool,
 ) -> None:  # fmt: skip
-    """Run an attack, once or more; score it where the file carries the truth."""
+    """Run an attack, once or more, in parts where asked for; score it where the file carries the truth."""
     if output is not None:
         check_answer_name(output)
     attacker = choose_attack(method, parse_settings(settings))
     instance = pipeline.load(file)
     with waiting(method) as report:
+        if parts is not None:
+            attacker = InParts(attacker, parts, workers, scheduler, report)
         runs = [_run(instance, attacker, seed + number, features, report, None if number else output)
                 for number in range(repeats)]  # fmt: skip
     first = runs[0]

@@ -8,18 +8,25 @@ from importlib import import_module
 from lograb.errors import unknown_name
 from lograb.graphs.dataset import Dataset
 from lograb.graphs.public import blogcatalog, lrgb, ogb, planetoid, tu
+from lograb.plugins import find_plugin, plugins
 from lograb.progress import Progress
 from lograb.types import Graph
 
-__all__ = ["DATASETS", "Dataset", "find_dataset"]
+__all__ = ["DATASETS", "Dataset", "find_dataset", "is_dataset"]
 
 
 def find_dataset(name: str) -> Dataset:
     """Return the dataset of that name, in upper or lower case."""
-    found = DATASETS.get(name.strip().lower())
+    key = name.strip().lower()
+    found: Dataset | None = DATASETS.get(key) or find_plugin("datasets", key)
     if found is None:
-        raise unknown_name("dataset", name, DATASETS)
+        raise unknown_name("dataset", name, [*DATASETS, *plugins("datasets")])
     return found
+
+
+def is_dataset(name: str) -> bool:
+    """Say whether there is a dataset of that name."""
+    return name.strip().lower() in (DATASETS.keys() | plugins("datasets").keys())
 
 
 def _built_in(name: str, title: str, description: str, n_graphs: int, n_nodes: int, n_edges: int,

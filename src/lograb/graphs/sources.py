@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from lograb.errors import LograbError, Notify, warn
-from lograb.graphs.catalog import DATASETS, Dataset, find_dataset
+from lograb.graphs.catalog import Dataset, find_dataset, is_dataset
 from lograb.progress import Progress
 from lograb.types import Graph
 
@@ -117,7 +117,7 @@ def _resolve(source: Source) -> Source:
     if not isinstance(source, str | os.PathLike):
         return source
     text = os.fspath(source)
-    if isinstance(source, str) and source.strip().lower() in DATASETS:
+    if isinstance(source, str) and is_dataset(source):
         return find_dataset(source)
     path = Path(os.fsdecode(text)).expanduser()
     if path.is_file():

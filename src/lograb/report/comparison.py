@@ -14,6 +14,7 @@ import numpy as np
 from lograb.errors import LograbError
 from lograb.metrics.intervals import mean_interval
 from lograb.report.page import write_page
+from lograb.report.table import latex, markdown
 from lograb.score import Score
 from lograb.writing import replacing
 
@@ -139,17 +140,11 @@ class Comparison:
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Give the table as Markdown, and write it where a path is given."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.cells()]
-        rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
-        return _keep("".join(rows), path)
+        return _keep(markdown(self.columns, self.cells()), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
         """Give the table as LaTeX (booktabs), and write it where a path is given."""
-        rows = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self.cells()]
-        text = "\n".join([rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\toprule",
-                          " & ".join(_latex(c) for c in self.columns) + r" \\", r"\midrule", *rows,
-                          r"\bottomrule", r"\end{tabular}", ""])  # fmt: skip
-        return _keep(text, path)
+        return _keep(latex(self.columns, self.cells()), path)
 
     def to_html(self, path: str | Path, *, command: str = "") -> None:
         """Write a page without outside parts, so that it opens anywhere; `command` is what makes it again."""
@@ -175,11 +170,3 @@ def _cell(row: dict[str, Any], column: str) -> str:
         low, high = row["behind_interval"]
         return f"{row[key]:.3f} ({low:.3f} .. {high:.3f})"
     return "" if row[key] is None else f"{row[key]:.3f}"
-
-
-LATEX = str.maketrans({"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$",
-                       "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}"})  # fmt: skip
-
-
-def _latex(text: str) -> str:
-    return text.translate(LATEX)

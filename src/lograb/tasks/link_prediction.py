@@ -106,7 +106,9 @@ def predict_links(
         name: run_method(questions, name, repeats, seed, None, negatives) for name in trivial_methods(questions)
     }
     found = summarise(runs) | floors(trivial) | {"seconds": seconds}
-    return Score("links", told | {"status": "ok", "reason": None} | found)
+    raw = {f"{i}/{what}": getattr(run, what) for i, run in enumerate(runs)
+           for what in ("positives", "negatives", "scores")}  # fmt: skip
+    return Score("links", told | {"status": "ok", "reason": None} | found, raw=raw)
 
 
 def check_choices(method: str, settings: dict[str, Any] | None, halo: str, negatives: str) -> None:

@@ -66,16 +66,19 @@ def classify(
     require_torch("lograb classify")
     patches = patch_set(instance)
     patches.require_labels()
-    runs = []
+    runs: list[dict[str, Any]] = []
+    raw: dict[str, npt.NDArray[Any]] = {}
     for number in range(repeats):
         streams = run_streams(seed, number)
         division = make_split(patches, split, streams["split"])
         run = score_model(patches, division, model, streams, training, special, progress)
+        raw |= {f"{number}/answer": run.pop("answer"), f"{number}/train": division.train,
+                f"{number}/test": division.test}  # fmt: skip
         floors = score_floors(patches, division, streams["floor"], training, progress)
         floor = max(floors[name]["f1_micro"] for name in ("majority", "mlp") if name in floors)
         runs.append(run | describe_split(patches, division) | {"floor": floor, "floors": floors})
     values = {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}
-    return Score("classification", values)
+    return Score("classification", values, raw=raw)
 
 
 def check_counts(repeats: int, seed: int) -> None:
@@ -111,7 +114,7 @@ def score_model(
     patches: PatchSet, split: Split, model: Model, streams: Streams, training: TrainingSettings | None = None,
     settings: dict[str, Any] | None = None, progress: Progress = ignore,
 ) -> dict[str, Any]:  # fmt: skip
-    """Train one model and score it on the test rows."""
+    """Train one model and score it on the test rows; ``answer`` are its labels, one for each row."""
     from lograb.learning.nodes.models.classifier import count_parameters
     from lograb.learning.nodes.training import inference_milliseconds, patches_with, predict, train
 
@@ -121,8 +124,10 @@ def score_model(
     tested = patches_with(encoded, split.test)
     scores = predict(trained.network, encoded, tested)
     seconds = time.perf_counter() - start
+    answer = choose_labels(scores, multi_label=patches.multi_label)
     return {
-        **score_scopes(patches, split, choose_labels(scores, multi_label=patches.multi_label)),
+        **score_scopes(patches, split, answer),
+        "answer": answer,
         "parameters": count_parameters(trained.network),
         "inference_ms": inference_milliseconds(trained.network, encoded, tested),
         "epochs": trained.epochs,
@@ -179,6 +184,7 @@ def score_floors(
     if patches.n_features:
         streams = dict.fromkeys(("encode", "train"), rng)
         floors["mlp"] = score_model(patches, split, MODELS["mlp"], streams, training, progress=progress)
+        floors["mlp"].pop("answer")
     return floors
 
 

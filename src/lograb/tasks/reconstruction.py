@@ -41,7 +41,7 @@ def attack(
     subject: Instance | Observations,
     attack: Any,
     *,
-    seed: int = 0,
+    seed: int | np.random.SeedSequence = 0,
     features: bool = False,
     progress: Progress | None = None,
 ) -> Any:
@@ -52,7 +52,8 @@ def attack(
     subject : Instance or Observations
     attack : str, attack object, or function (observations, rng) -> Reconstruction
         (``file.py:function`` as a name runs in a process of its own)
-    seed : for attacks that draw. The graphs of an instance of several have a random stream each.
+    seed : for attacks that draw: a number, or a `numpy.random.SeedSequence`. The graphs of an instance of several
+        have a random stream each.
     features : whether the eavesdropper also has the features of the observed nodes
     progress : called with the stage, how much of it is done and how much there is
 
@@ -67,7 +68,7 @@ def attack(
     >>> lograb.attack(lograb.generate("karate"), "membership")
     <Reconstruction by membership: 78 edges of 34 nodes claimed, 78 pairs judged>
     """
-    if not isinstance(seed, int) or seed < 0:
+    if not isinstance(seed, np.random.SeedSequence) and (not isinstance(seed, int) or seed < 0):
         raise LograbError(f"a seed must be a whole number from 0 on, got {seed!r}")
     chosen = choose_attack(attack)
     if isinstance(subject, Instance):
@@ -81,7 +82,8 @@ def attack(
     if features and isinstance(chosen, Attack) and "features" not in chosen.uses + chosen.optional:
         raise LograbError(f"the attack '{chosen.name}' does not use features")
     def stream(number: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,) if many else ()))
+        given = seed if isinstance(seed, np.random.SeedSequence) else stream_of(seed, number if many else None)
+        return np.random.default_rng(given)
 
     if isinstance(chosen, FileAttack):
         answers = _run_apart(chosen, list(seen), stream)
@@ -93,6 +95,11 @@ def attack(
         inner = ignore if many or progress is None else progress
         answers.append(_run(chosen, observations, stream(number), inner))
     return answers if many else answers[0]
+
+
+def stream_of(seed: int, number: int | None) -> np.random.SeedSequence:
+    """Give the random stream of an attack on one graph; `number` counts the graphs where there are several."""
+    return np.random.SeedSequence(seed, spawn_key=() if number is None else (number,))
 
 
 def _run_apart(
@@ -157,7 +164,15 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     if not isinstance(instance, Instance):
         raise _no_instance("evaluate", instance)
     answers = _answers(instance, answer, threshold)
-    parts = [_evaluate_graph(graph, item) for graph, item in zip(instance, answers)]
+    return join_scores([score_graph(graph, item) for graph, item in zip(instance, answers)], _bounds(instance))
+
+
+GraphScore = tuple[dict[str, Any], "Judged", PatchScores]
+"""What an answer about one graph is worth: numbers, judged pairs, patches."""
+
+
+def join_scores(parts: Sequence[GraphScore], bounds: Sequence[dict[str, float]]) -> Score:
+    """Put the scores of all graphs of an instance, and what bounds them, into one."""
     values: dict[str, Any] = _mean([part[0] for part in parts])
     for key in ("claimed", "hits", "found", "edges", "co_observed"):
         values[key] = sum(part[0][key] for part in parts)
@@ -166,7 +181,7 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
         f1 = np.array([part[0]["f1"]["global"] for part in parts])
         drawn = np.random.default_rng(0).integers(len(f1), size=(2000, len(f1)))
         values["f1_interval"] = list(bootstrap_interval(f1[drawn].mean(axis=1)))
-    values |= floor_and_ceiling(instance)
+    values |= _floor_and_ceiling(bounds)
     values["calibration"] = _calibration([part[1] for part in parts])
     patches = _join_patches([part[2] for part in parts])
     values["patches"] = {"count": len(patches), "exact": int(patches.exact.sum())}
@@ -220,8 +235,8 @@ class Judged(NamedTuple):
     unlisted: float | None
 
 
-def _evaluate_graph(instance: Instance, answer: Reconstruction) -> tuple[dict[str, Any], Judged, PatchScores]:
-    """Score an answer about a single graph: numbers, judged pairs, patches."""
+def score_graph(instance: Instance, answer: Reconstruction) -> GraphScore:
+    """Score an answer about a single graph."""
     truth = instance.truth.edges
     error = relative_error(truth, answer.edges, instance.n_nodes)
     everywhere = count_edges(truth, answer.edges, instance.n_nodes)
@@ -335,7 +350,7 @@ def _join_patches(parts: list[PatchScores]) -> PatchScores:
 
 
 EVERYTHING = "claiming all pairs that share a patch"
-_KNOWN: WeakKeyDictionary[Instance, dict[str, Any]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Instance, list[dict[str, float]]] = WeakKeyDictionary()
 
 
 def floor_and_ceiling(instance: Instance) -> dict[str, Any]:
@@ -344,16 +359,39 @@ def floor_and_ceiling(instance: Instance) -> dict[str, Any]:
     The floor is the score of the best trivial attack, or that of claiming every pair that shares a patch where
     this is more; ``floor_by`` says which. The ceiling claims exactly the true edges that some patch contains.
     """
+    return _floor_and_ceiling(_bounds(instance))
+
+
+def _floor_and_ceiling(bounds: Sequence[dict[str, float]]) -> dict[str, Any]:
+    mean = {name: float(np.mean([each[name] for each in bounds])) for name in bounds[0]}
+    ceiling = mean.pop("ceiling")
+    source = max(mean, key=lambda name: mean[name])
+    source_name = EVERYTHING if source == "everything" else source
+    return {"floor": mean[source], "floor_by": source_name, "ceiling": ceiling}
+
+
+def _bounds(instance: Instance) -> list[dict[str, float]]:
     if instance not in _KNOWN:
-        everything, ceiling = (float(np.mean(f1)) for f1 in zip(*map(_reachable, instance)))
-        floors = {EVERYTHING: everything}
-        for name in (name for name, kind in ATTACKS.items() if kind.trivial):
-            answers = attack(instance, name)
-            floors[name] = float(np.mean([count_edges(graph.truth.edges, answer.edges, graph.n_nodes).f1 for
-                                          graph, answer in zip(instance, _as_list(answers))]))  # fmt: skip
-        source = max(floors, key=lambda name: floors[name])
-        _KNOWN[instance] = {"floor": floors[source], "floor_by": source, "ceiling": ceiling}
+        many = len(instance) > 1
+        _KNOWN[instance] = [graph_bounds(graph, i if many else None) for i, graph in enumerate(instance)]
     return _KNOWN[instance]
+
+
+def graph_bounds(graph: Instance, number: int | None = None) -> dict[str, float]:
+    """Score on one graph the trivial attacks, claiming everything that shares a patch, and the ceiling.
+
+    `number` is that of the graph in a dataset of several. Computed once.
+    """
+    if graph in _KNOWN:
+        return _KNOWN[graph][0]
+    everything, ceiling = _reachable(graph)
+    found = {"everything": everything, "ceiling": ceiling}
+    for name, kind in ATTACKS.items():
+        if kind.trivial:
+            answer = attack(graph, name, seed=stream_of(0, number))
+            found[name] = count_edges(graph.truth.edges, answer.edges, graph.n_nodes).f1
+    _KNOWN[graph] = [found]
+    return found
 
 
 def _reachable(instance: Instance) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from lograb.learning.links.settings import (
 )
 from lograb.learning.nodes.settings import Settings
 from lograb.learning.randomness import require_torch
+from lograb.plugins import find_plugin, plugins
 from lograb.progress import Progress, ignore
 from lograb.spec import first_problem
 from lograb.types import Floats, Ints
@@ -42,6 +43,8 @@ class LinkMethod:
         coordinates, labels.
     trivial : bool
         Whether it belongs to the floor: it learns nothing.
+    version : str
+        Part of the identity of stored runs: it changes whenever the answers do.
     follows : {"", "adjacency", "co_occurrence"}
         The graph (attribute of `FragmentedGraph`) along which it relates two nodes, where it can do so in no other
         way but by features.
@@ -54,6 +57,7 @@ class LinkMethod:
     sees: tuple[str, ...]
     trivial: bool = False
     follows: str = ""
+    version: str = "1"
 
     def is_blind(self, graph: FragmentedGraph, settings: dict[str, Any] | None = None) -> bool:
         """Tell whether nothing relates nodes of different fragments in what it reads: no path, and no features."""
@@ -84,7 +88,7 @@ class LinkMethod:
         """Score pairs; larger means likelier. `settings` overrides some defaults by name."""
         chosen = self.choose(settings)
         module, _, function = self.where.partition(":")
-        run = getattr(import_module(f"lograb.learning.links.{module}"), function)
+        run = getattr(import_module(module if "." in module else f"lograb.learning.links.{module}"), function)
         scores: Floats = run(graph, pairs, rng, chosen, progress)
         wrong = len(scores) - np.count_nonzero(np.isfinite(scores))
         if wrong:
@@ -121,6 +125,7 @@ LINKS = {
 
 def find_link_method(name: str) -> LinkMethod:
     """Look a method up by name."""
-    if name not in LINKS:
-        raise unknown_name("link method", name, LINKS)
-    return LINKS[name]
+    found: LinkMethod | None = LINKS.get(name) or find_plugin("links", name)
+    if found is None:
+        raise unknown_name("link method", name, [*LINKS, *plugins("links")])
+    return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lograb.errors import unknown_name
 from lograb.learning.nodes import settings as accept
 from lograb.learning.randomness import require_torch
+from lograb.plugins import find_plugin, plugins
 from lograb.spec import checked
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Model:
 
     name: str
     where: str
-    """Module under ``lograb.learning.nodes.models`` and the class in it."""
+    """Module under ``lograb.learning.nodes.models`` and the class in it; elsewhere with dots, ``a.b:C``."""
     accepts: type[accept.Settings]
     """Its settings with their defaults; `build` takes others in their place."""
     description: str
@@ -31,6 +32,8 @@ class Model:
     """What it needs beside features, coordinates and edges (`lograb.learning.nodes.encodings`)."""
     trivial: bool = False
     """Whether it belongs to the floor: it reads the features of a node and nothing of its patch."""
+    version: str = "1"
+    """Part of the identity of stored runs: it changes whenever the answers do."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -46,9 +49,8 @@ class Model:
         require_torch(f"the model '{self.name}'")
         chosen = self.accepts(**self.choose(settings))
         module, _, name = self.where.partition(":")
-        made: Classifier = getattr(import_module(f"lograb.learning.nodes.models.{module}"), name)(
-            n_inputs, n_outputs, chosen
-        )
+        place = module if "." in module else f"lograb.learning.nodes.models.{module}"
+        made: Classifier = getattr(import_module(place), name)(n_inputs, n_outputs, chosen)
         return made
 
     def choose(self, settings: dict[str, Any] | None) -> dict[str, Any]:
@@ -95,6 +97,7 @@ MODELS = {
 
 def find_model(name: str) -> Model:
     """Look a model up by name."""
-    if name not in MODELS:
-        raise unknown_name("model", name, MODELS)
-    return MODELS[name]
+    found: Model | None = MODELS.get(name) or find_plugin("models", name)
+    if found is None:
+        raise unknown_name("model", name, [*MODELS, *plugins("models")])
+    return found

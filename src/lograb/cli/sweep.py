@@ -1,0 +1,136 @@
+"""``lograb sweep``, ``reproduce`` and ``report``: many runs, kept in a store."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lograb.cli.output import clock, make_bar, notice, print_json, reporting, say, stderr
+from lograb.cli.stopping import clean, written
+from lograb.errors import LograbError, unknown_name
+from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
+from lograb.experiments.config import cells_of, find_config
+from lograb.report.figures import save_figure
+from lograb.report.overview import write_overview
+from lograb.report.page import check_page_name
+from lograb.report.table import Table
+from lograb.report.tabulate import tabulate
+
+FORMATS = ("text", "markdown", "latex", "csv")
+
+
+def run_sweep(config: str, store: Path, *, json: bool, **options: Any) -> None:
+    """Run what a config asks for and the store lacks, and print what came out."""
+    plans = [make_plan(name, found) for name, found in find_config(config).items()]
+    kept = Store(store)
+    tables = {plan.name: _table(plan, run_plan(plan, kept, options), kept, f"lograb sweep {config} --store DIR")
+              for plan in plans}  # fmt: skip
+    every = [result for plan in plans for spec in plan.specs if (result := kept.get(spec.key)) is not None]
+    counts = Counter(result.status for result in every)
+    if json:
+        print_json({"store": str(store), "statuses": dict(counts), "runs": [result.to_dict() for result in every],
+                    "tables": [table.to_dict() for table in tables.values()]})  # fmt: skip
+        return
+    for table in tables.values():
+        show_table(table)
+    say(f"{len(every)} runs in '{store}': " + ", ".join(f"{n} {status}" for status, n in counts.items()) + ".")
+
+
+def reproduce(
+    name: str, store: Path, *, seeds: int | None, datasets: str | None, form: str, figures: Path | None,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Run what a preset asks for and the store lacks, and print its tables beside the paper's figures."""
+    if form not in FORMATS:
+        raise unknown_name("format", form, FORMATS)
+    wanted = None if datasets is None else [part.strip() for part in datasets.split(",")]
+    plans = [make_plan(key, found, seeds=seeds, datasets=wanted) for key, found in find_config(name).items()]
+    kept = Store(store)
+    chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {datasets}" if datasets else "")
+    for plan in plans:
+        table = _table(plan, run_plan(plan, kept, options), kept, f"lograb reproduce {name} --store DIR{chosen}")
+        if form == "text":
+            show_table(table)
+        else:
+            print(table.render(form), end="")
+        if figures is not None and table.figure:
+            for path in save_figure(table.figure, table.title, figures, table.name):
+                written(path)
+                notice(f"the figure is in '{path}'")
+
+
+def run_plan(plan: Plan, store: Store, options: dict[str, Any]) -> dict[str, RunResult]:
+    """Run a plan, showing how far it is and, at once, what fails."""
+    with _watching(plan.name) as (progress, finished):
+        return sweep(
+            plan.specs, store, timeout=plan.config.timeout, progress=progress, finished=finished, **options
+        )
+
+
+@contextmanager
+def _watching(name: str) -> Iterator[tuple[Any, Any]]:
+    """Show a bar with the remaining time on a terminal, elsewhere a line per run; failures always."""
+    plain = not stderr.is_terminal
+    with make_bar(console=stderr, transient=True, disable=plain, redirect_stdout=False) as bar:
+        report = reporting(bar, name)
+        done, total, start = 0, 0, time.monotonic()
+
+        def progress(what: str, now: int, of: int | None) -> None:
+            nonlocal done, total
+            done, total = now, of or 0
+            report(f"{name}: {what}", now, of)
+
+        def finished(result: RunResult) -> None:
+            left = clock((time.monotonic() - start) / (done + 1) * (total - done - 1))
+            place = f"[{done + 1}/{total}, {left} left] " if plain else ""
+            if result.status == "done":
+                if plain:
+                    stderr.print(
+                        clean(f"  {place}{result.label}: {result.seconds.get('all', 0):.1f} s"), soft_wrap=True
+                    )
+                return
+            style = "red" if result.status == "failed" else "yellow"
+            stderr.print(
+                clean(f"  {place}{result.label}: {result.status}: {result.reason}"), style=style, soft_wrap=True
+            )
+
+        yield progress, finished
+
+
+def _table(plan: Plan, results: dict[str, RunResult], store: Store, command: str) -> Table:
+    """Lay the results of a plan out, and keep the table for the report."""
+    config = plan.config
+    table = tabulate(plan.name, config.title, config.about, config.table.model_dump(), config.paper,
+                     cells_of(plan, results))  # fmt: skip
+    content = table.to_dict() | {"command": command}
+    store.put_table(plan.name, content)
+    return Table(**content)
+
+
+def show_table(table: Table) -> None:
+    """Print a table with its notes."""
+    say(table.title)
+    print()
+    print("\n".join(clean(line) for line in table.render("text").splitlines()))
+    print()
+    for note in ([table.about] if table.about else []) + table.notes:
+        say(" ".join(note.split()))
+    print()
+
+
+def report_store(store: Path, output: Path) -> None:
+    """Write a page with everything that a store holds."""
+    check_page_name(output)
+    if not (store / "runs").is_dir():
+        raise LograbError(f"'{store}' is no store: there is no folder 'runs' in it")
+    kept = Store(store)
+    results = [result.to_dict() for result in kept.results()]
+    if not results:
+        raise LograbError(f"the store '{store}' has no runs yet: lograb sweep or lograb reproduce makes some")
+    write_overview(output, list(kept.tables().values()), results)
+    written(output)
+    notice(f"the page is in '{output}'")

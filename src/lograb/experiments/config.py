@@ -1,0 +1,318 @@
+"""Experiments as TOML: what is combined with what, and the runs that follow from it.
+
+```toml
+title = "AFR against noise"
+seeds = 3                                  # a number, or a list of seeds
+timeout = 600                              # seconds per run
+
+[[instances]]                              # lists are multiplied out
+dataset = ["cora", "citeseer"]             # names or files
+d = 1
+p = 0.6
+k = 32
+sigma = [0.0, 0.05, 0.1]
+defences = ["none", "gaussian:epsilon=2"]  # a list inside the list is applied together
+
+[[attacks]]                                # also [[models]] and [[links]]
+name = "afr"
+settings = { align_dim = "auto" }
+grid = { alpha = [0.0, 0.5, 1.0] }         # settings multiplied out
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lograb.defences.catalog import as_defences, settle
+from lograb.errors import LograbError, unknown_name
+from lograb.experiments.runs import RunResult, RunSpec, Task
+from lograb.graphs import is_dataset, load_graphs
+from lograb.learning.links.catalog import find_link_method
+from lograb.patches import choose
+from lograb.plugins import origin as plugin_of
+from lograb.spec import InstanceSpec, Origin, first_problem
+from lograb.tasks.isolation import FileAttack, choose_attack
+from lograb.tasks.link_prediction import check_choices as check_link
+from lograb.tasks.node_classification import check_choices as check_model
+
+# In the package, not beside it, so that they are there after pip install.
+PRESETS = files("lograb") / "configs"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Method(_Part):
+    """A method of one of the three tasks, with settings; `rows` names the instances it runs on, by default all."""
+
+    name: str
+    column: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    grid: dict[str, list[Any]] = Field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+
+    def variants(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Multiply the grid out: what each column is called, and its settings."""
+        for values in product(*self.grid.values()):
+            chosen = dict(zip(self.grid, values))
+            text = ", ".join(f"{key}={value}" for key, value in (chosen if self.column else
+                             self.settings | chosen).items())  # fmt: skip
+            label = self.column or self.name
+            yield (f"{label} ({text})" if text else label), self.settings | chosen
+
+
+class AttackChoice(Method):
+    """An attack; with `features` it sees those of the nodes, where there are some."""
+
+    features: bool = False
+
+
+class ModelChoice(Method):
+    """A model of Task 2."""
+
+    split: Literal["patch", "node-disjoint"] = "patch"
+
+
+class LinkChoice(Method):
+    """A method of Task 3."""
+
+    halo: Literal["drop", "keep"] = "drop"
+    negatives: Literal["uniform", "possible"] = "uniform"
+
+
+class Layout(_Part):
+    """How the runs are laid out as a table.
+
+    Attributes
+    ----------
+    score, scores : the number or numbers shown, with dots into nested ones, such as ``f1.recovered``; "" for that
+        in front of the task
+    weight : average over seeds by this number of a run, such as ``positives``
+    unit : what the paper's figures are multiplied by to compare with ours
+    against : the column that a signed-rank test holds against all others
+    figure : draw the columns over this parameter of the instances or setting of the methods
+    """
+
+    score: str = ""
+    scores: tuple[str, ...] = ()
+    weight: str = ""
+    unit: float = 0.01
+    digits: int = 3
+    against: str = ""
+    figure: str = ""
+
+
+class Config(_Part):
+    """An experiment."""
+
+    title: str = ""
+    about: str = ""
+    seeds: int | list[int] = 1
+    timeout: float | None = Field(None, gt=0)
+    instances: list[dict[str, Any]] = Field(min_length=1)
+    attacks: list[AttackChoice] = []
+    models: list[ModelChoice] = []
+    links: list[LinkChoice] = []
+    statistics: bool = False
+    table: Layout = Layout()
+    paper: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run and its place in the table; no spec where the dataset is not to be had, but the `problem`."""
+
+    row: str
+    column: str
+    dataset: str
+    instance: InstanceSpec
+    spec: RunSpec | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of an experiment."""
+
+    name: str
+    config: Config
+    cells: tuple[Cell, ...]
+
+    @property
+    def specs(self) -> list[RunSpec]:
+        """The runs, each once, those on one instance side by side."""
+        found = {cell.spec.key: cell.spec for cell in self.cells if cell.spec is not None}
+        order = {key: i for i, key in enumerate(dict.fromkeys(spec.instance_key for spec in found.values()))}
+        return sorted(found.values(), key=lambda spec: order[spec.instance_key])
+
+
+def cells_of(plan: Plan, results: dict[str, RunResult]) -> list[dict[str, Any]]:
+    """Put results into the cells of a plan, as plain dicts, the way reports read them."""
+    found = {key: result.to_dict() for key, result in results.items()}
+    return [{"row": cell.row, "column": cell.column, "dataset": cell.dataset, "problem": cell.problem,
+             "instance": cell.instance.model_dump(mode="json"),
+             "result": found.get(cell.spec.key) if cell.spec is not None else None}
+            for cell in plan.cells]  # fmt: skip
+
+
+def find_config(name: str) -> dict[str, Config]:
+    """Read an experiment from a file, or those of a preset by name: one file, or all that begin with the name."""
+    if name.endswith(".toml"):
+        return {Path(name).stem: read_config(Path(name))}
+    every = {path.name.removesuffix(".toml"): path for path in PRESETS.iterdir() if path.name.endswith(".toml")}
+    chosen = {key: path for key, path in every.items() if key == name or key.startswith(f"{name}-")}
+    if not chosen:
+        raise unknown_name("preset", name, preset_names())
+    return {key: read_config(Path(str(path))) for key, path in sorted(chosen.items())}
+
+
+def preset_names() -> list[str]:
+    """Name the presets that come with lograb."""
+    return sorted({path.name.removesuffix(".toml") for path in PRESETS.iterdir() if path.name.endswith(".toml")})
+
+
+def read_config(path: Path) -> Config:
+    """Read an experiment from a TOML file."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LograbError(f"cannot read '{path}': {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LograbError(f"'{path}' is no TOML: {error}") from None
+    try:
+        return Config(**content)
+    except ValidationError as error:
+        raise LograbError(f"'{path}': {first_problem(error)}") from None
+
+
+def make_plan(
+    name: str, config: Config, *, seeds: int | None = None, datasets: Sequence[str] | None = None
+) -> Plan:
+    """Expand an experiment to its runs; everything that can be checked is, before anything runs."""
+    wanted = config.seeds if seeds is None else seeds
+    numbers = list(range(wanted)) if isinstance(wanted, int) else wanted
+    if not numbers:
+        raise LograbError(f"an experiment needs at least one seed, got {wanted}")
+    methods = [one for kind in (config.attacks, config.models, config.links) for one in kind]
+    if not methods and not config.statistics:
+        raise LograbError("an experiment needs [[attacks]], [[models]], [[links]] or statistics = true")
+    cells: list[Cell] = []
+    for row, dataset, parameters in _rows(config):
+        if datasets is not None and dataset not in datasets:
+            continue
+        origin, problem = _origin(dataset)
+        for column, told in _columns(config, row):
+            for seed in numbers:
+                instance = _instance(parameters, seed)
+                spec = (
+                    None if origin is None else RunSpec(source=dataset, origin=origin, instance=instance, **told)
+                )
+                cells.append(Cell(row, column, dataset, instance, spec, problem))
+    if not cells:
+        raise LograbError("nothing to run: no instance is of these datasets: " + ", ".join(datasets or ()))
+    return Plan(name, config, tuple(cells))
+
+
+def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Multiply instances out: label, dataset, parameters."""
+    for block in config.instances:
+        given = dict(block)
+        label = str(given.pop("row", ""))
+        if "dataset" not in given or "seed" in given:
+            raise LograbError("[[instances]] need a dataset, and no seed (seeds stand above), got "
+                              f"{', '.join(given) or 'nothing'}")  # fmt: skip
+        lists = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+        many = len(list(product(*lists.values()))) > 1
+        for values in product(*lists.values()):
+            chosen = dict(zip(lists, values))
+            dataset = str(chosen.pop("dataset"))
+            told = " ".join(f"{k}={v}" for k, v in chosen.items() if len(lists[k]) > 1)
+            text = f"{dataset} {told}".strip() if many else ""
+            yield " ".join(filter(None, (label, text))) or dataset, dataset, chosen
+
+
+def _instance(parameters: dict[str, Any], seed: int) -> InstanceSpec:
+    """Write the choices behind an instance in full, defences and what follows from them included."""
+    strategy = choose(parameters.get("strategy"), False)
+    defences = tuple(map(str, as_defences(parameters.get("defences", ()))))
+    return settle(InstanceSpec.of(**parameters | {"strategy": strategy, "defences": defences, "seed": seed}))
+
+
+def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """List the methods that run on a row: label, and what their runs' specs say of them, all settings included."""
+    if config.statistics:
+        yield "statistics", {"task": "statistics", "method": "statistics", "name": "statistics"}
+    for attack in config.attacks:
+        for label, given in _variants(attack, row):
+            made = choose_attack(attack.name, given)
+            foreign = isinstance(made, FileAttack)
+            settings = given if foreign else made.model_dump(mode="json")
+            name = _named(attack.name, given) if foreign else made.label
+            yield label, _told("reconstruction", attack, made, name, settings, {"features": attack.features})
+    for model in config.models:
+        for label, given in _variants(model, row):
+            found, training, special = check_model(model.name, model.split, given)
+            settings = training.model_dump(mode="json") | found.choose(special)
+            yield (
+                label,
+                _told("classification", model, found, _named(model.name, given), settings, {"split": model.split}),
+            )
+    for link in config.links:
+        for label, given in _variants(link, row):
+            method = find_link_method(link.name)
+            check_link(link.name, given, link.halo, link.negatives)
+            options = {"halo": link.halo, "negatives": link.negatives}
+            yield label, _told("links", link, method, _named(link.name, given),
+                               method.choose(given).model_dump(mode="json"), options)  # fmt: skip
+
+
+def _told(
+    task: Task, choice: Method, found: Any, name: str, settings: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    kind = {"reconstruction": "attacks", "classification": "models", "links": "links"}[task]
+    version = " ".join(filter(None, (_version(found), plugin_of(kind, choice.name))))
+    return {"task": task, "method": choice.name, "name": name, "version": version, "settings": settings,
+            "options": options}  # fmt: skip
+
+
+def _version(found: Any) -> str:
+    """Name the version of a method; for an attack in a file, what is in the file."""
+    if isinstance(found, FileAttack):
+        return "" if found.file is None else hashlib.sha256(found.file.read_bytes()).hexdigest()[:12]
+    return str(found.version)
+
+
+def _named(name: str, given: dict[str, Any]) -> str:
+    changed = ", ".join(f"{key}={value}" for key, value in given.items())
+    return f"{name}({changed})" if changed else name
+
+
+def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    return iter(()) if method.rows and row not in method.rows else method.variants()
+
+
+@cache
+def _origin(dataset: str) -> tuple[Origin | None, str]:
+    """Find out where a dataset comes from; or why it is not to be had."""
+    try:
+        found = next(iter(load_graphs(dataset, notify=lambda text: None))).origin
+        if found.kind == "memory":  # of a plugin that does not say where its graphs come from
+            revision = plugin_of("datasets", dataset.strip().lower())
+            found = found.model_copy(update={"source": dataset.strip().lower(), "revision": revision})
+        return found, ""
+    except LograbError as error:
+        if not is_dataset(dataset):
+            raise
+        return None, str(error)

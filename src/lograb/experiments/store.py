@@ -1,0 +1,130 @@
+"""A folder that keeps every run: what is there is whole, and nobody has to run it again.
+
+``runs/ab/<key>.json``   a `RunResult`, written last: a run is there when this file is
+``runs/ab/<key>.npz``    its raw answer; for Task 1 an answer as `lograb attack -o` writes it
+``tables/<name>.json``   tables made of runs, for the report
+
+Files are written under a temporary name and then renamed, so several sweeps may write to one store.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lograb.errors import LograbError
+from lograb.experiments.runs import RunResult, digest
+from lograb.writing import replacing
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+STALE = 3600.0  # seconds after which an unfinished file belongs to nobody
+
+
+class Store:
+    """The runs in a folder, which is made where there is none."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise LograbError(f"a store is a folder, '{folder}' is a file")
+        for name in ("runs", "tables"):
+            try:
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise LograbError(f"cannot make the store '{folder}': {error.strerror}") from None
+        self._sweep_up()
+
+    def _sweep_up(self) -> None:
+        """Remove what killed processes left unfinished."""
+        for path in self.folder.glob("*/**/.lograb-*"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > STALE:
+                    path.unlink()
+
+    def path(self, key: str, suffix: str = ".json") -> Path:
+        """Say where a run lies, or would."""
+        return self.folder / "runs" / key[:2] / f"{key}{suffix}"
+
+    def get(self, key: str) -> RunResult | None:
+        """Read a run; None where there is none."""
+        try:
+            return _read(self.path(key))
+        except FileNotFoundError:
+            return None
+
+    def put(self, result: RunResult, arrays: Arrays | None = None) -> None:
+        """Keep a run. One of the same key takes its place, if it has the same spec.
+
+        Raises
+        ------
+        LograbError
+            Where the disk is full, or the key is that of another spec; the earlier run stays as it was.
+        """
+        path = self.path(result.key)
+        earlier = self.get(result.key)
+        if earlier is not None and earlier.spec != result.spec:
+            raise LograbError(
+                f"'{path}' holds another run than '{result.label}': it was changed by hand; remove it"
+            )
+        try:
+            path.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise LograbError(f"cannot write '{path}': {error.strerror}") from None
+        if arrays:
+            with replacing(path.with_suffix(".npz"), binary=True) as file:
+                np.savez_compressed(file, allow_pickle=False, **arrays)
+        _write(path, result.to_dict())
+
+    def arrays(self, key: str) -> dict[str, npt.NDArray[Any]]:
+        """Read the raw answer of a run; empty where it has none."""
+        path = self.path(key, ".npz")
+        if not path.is_file():
+            return {}
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+
+    def results(self) -> Iterator[RunResult]:
+        """Read all runs, in the order of their keys."""
+        for path in sorted(self.folder.glob("runs/*/*.json")):
+            yield _read(path)
+
+    def put_table(self, name: str, table: dict[str, Any]) -> None:
+        """Keep a table for the report."""
+        _write(self.folder / "tables" / f"{name}.json", table)
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Read all tables, by name."""
+        return {path.stem: _load(path) for path in sorted(self.folder.glob("tables/*.json"))}
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    with replacing(path) as file:
+        file.write(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise LograbError(f"'{path}' is damaged ({error}): remove it, and the run is made again") from None
+    if not isinstance(content, dict):
+        raise LograbError(f"'{path}' is damaged: remove it, and the run is made again")
+    return content
+
+
+def _read(path: Path) -> RunResult:
+    content = _load(path)
+    try:
+        result = RunResult(**content)
+    except TypeError as error:
+        raise LograbError(f"'{path}' is no run of this version of lograb ({error})") from None
+    if not result.key == path.stem == digest(result.spec):
+        raise LograbError(f"'{path}' does not hold the run of its name: it was renamed or changed; remove it")
+    return result

@@ -1,0 +1,213 @@
+"""Runs -> a table: the paper's figure beside ours, mean ± sd over seeds, between floor and ceiling.
+
+Runs come as plain dicts, as the store keeps them, each in a cell: ``row``, ``column``, ``dataset``, ``problem``
+(why there is no run) and ``result`` (the run, or None).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lograb.metrics.significance import holm, signed_rank
+from lograb.report.table import Table
+from lograb.score import HEADLINES
+
+Cell = dict[str, Any]
+AROUND = ("floor", "ceiling")
+
+
+def tabulate(
+    name: str, title: str, about: str, layout: dict[str, Any], paper: dict[str, Any], cells: Iterable[Cell]
+) -> Table:
+    """Lay runs out, one line for each instance and method.
+
+    Parameters
+    ----------
+    name, title, about : str
+    layout : dict
+        As in a config: score or scores, unit, digits, against, figure, weight.
+    paper : dict
+        What the paper prints, by row and column: a number, [mean, sd], text, or a dict of those by score.
+    cells : iterable of dict
+    """
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell["row"], cell["column"]), []).append(cell)
+    scores = list(layout.get("scores") or [layout.get("score") or ""])
+    lines = [_Line(row, column, group, scores, layout, paper.get(row, {}).get(column))
+             for (row, column), group in groups.items()]  # fmt: skip
+    around = [bound for bound in AROUND if any(line.mean(bound) is not None for line in lines)]
+    printed = [score for score in scores if any(line.printed(score) is not None for line in lines)]
+    methods = len({line.column for line in lines}) > 1
+    columns = ["instance", *(["method"] if methods else [])]
+    for score in scores:
+        columns += [f"paper {_short(score)}".strip()] * (score in printed) + [_short(score) or "ours"]
+    rows = []
+    for line in lines:
+        texts = [line.row, *([line.column] if methods else [])]
+        for score in scores:
+            texts += [line.paper_text(score)] * (score in printed) + [line.text(score)]
+        rows.append([*texts, str(len(line.done)), *(_number(line.mean(bound), line.digits) for bound in around)])
+    notes = [*_problems(lines), *_tests(lines, scores[0], layout), *_versions(lines)]
+    return Table(name, title or name, [*columns, "seeds", *around], rows, about, "", notes,
+                 _figure(lines, scores[0], layout))  # fmt: skip
+
+
+class _Line:
+    """The runs of one instance and method, over seeds."""
+
+    def __init__(
+        self, row: str, column: str, cells: list[Cell], scores: Sequence[str], layout: dict[str, Any], paper: Any
+    ) -> None:
+        self.row, self.column, self.cells, self.layout = row, column, cells, layout
+        self.results = [cell["result"] for cell in cells if cell["result"] is not None]
+        self.done = [result for result in self.results if result["status"] == "done"]
+        self.digits, self.unit = layout.get("digits", 3), layout.get("unit", 1.0)
+        self.paper = paper if isinstance(paper, dict) else {scores[0]: paper}
+
+    def values(self, score: str) -> list[float]:
+        """Look a number up in every run that has it."""
+        found = [look_up(result, score) for result in self.done]
+        return [float(value) for value in found if isinstance(value, int | float)]
+
+    def mean(self, score: str) -> float | None:
+        values = self.values(score)
+        if not values:
+            return None
+        by = self.layout.get("weight")
+        return float(np.average(values, weights=self.values(by) if by else None))
+
+    def text(self, score: str) -> str:
+        """Write mean ± sd; or why there is no number."""
+        values, mean = self.values(score), self.mean(score)
+        if mean is None:
+            return self.why()
+        spread = f" ± {_number(float(np.std(values, ddof=1)), self.digits)}" if len(values) > 1 else ""
+        return _number(mean, self.digits) + spread
+
+    def why(self) -> str:
+        """Say in a word or two why there is no number."""
+        if self.done:
+            return "–"
+        if any(cell["problem"] for cell in self.cells):
+            return "no data"
+        return ", ".join(dict.fromkeys(result["status"] for result in self.results)) or "not run"
+
+    def printed(self, score: str) -> Any:
+        """What the paper prints: mean and sd as numbers of our unit, or text."""
+        found = self.paper.get(score)
+        if isinstance(found, int | float):
+            return (found * self.unit, None)
+        if isinstance(found, list):
+            return (found[0] * self.unit, found[1] * self.unit)
+        return found
+
+    def paper_text(self, score: str) -> str:
+        found = self.printed(score)
+        if not isinstance(found, tuple):
+            return found or "–"
+        spread = "" if found[1] is None else f" ± {_number(found[1], self.digits)}"
+        return _number(found[0], self.digits) + spread
+
+
+def look_up(result: dict[str, Any], score: str) -> Any:
+    """Find a number of a run by its name, with dots into nested ones; "" is that in front of its task."""
+    if not score:
+        front = HEADLINES[result["spec"]["task"]][0]
+        score = "f1.global" if front == "f1" else front
+    beside = score == "peak_memory" or score.startswith(("seconds.", "diagnostics."))
+    found: Any = result if beside else result["scores"]
+    for part in score.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found / 2**20 if score == "peak_memory" and found is not None else found
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return "–"
+    if value == int(value) and abs(value) > 1:
+        return f"{value:,.0f}"
+    return f"{value:,.{min(digits, 1) if abs(value) >= 10 else digits}f}"
+
+
+def _short(score: str) -> str:
+    if score in ("seconds.method", "peak_memory"):
+        return {"seconds.method": "seconds", "peak_memory": "peak MiB"}[score]
+    return score.removeprefix("diagnostics.").replace("_", " ").replace(".", " ")
+
+
+def _problems(lines: Sequence[_Line]) -> list[str]:
+    """Say once for each dataset why it is not there, and for each kind of failure how often it happened."""
+    missing = {cell["dataset"]: cell["problem"] for line in lines for cell in line.cells if cell["problem"]}
+    said = [f"{dataset}: no data: {problem}" for dataset, problem in missing.items()]
+    bad: dict[tuple[str, str, str], list[str]] = {}
+    for line in lines:
+        for result in line.results:
+            if result["status"] != "done":
+                bad.setdefault((line.column, result["status"], result["reason"]), []).append(line.row)
+    return said + [f"{column}: {status} on {', '.join(dict.fromkeys(rows))}: {reason}"
+                   for (column, status, reason), rows in bad.items()]  # fmt: skip
+
+
+def _tests(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> list[str]:
+    """Hold one column against the others over all rows that have both, ours and the paper's."""
+    ours: str = layout.get("against", "")
+    if not ours:
+        return []
+    means = {(line.row, line.column): (line.mean(score), line.printed(score)) for line in lines}
+    others = [column for column in dict.fromkeys(line.column for line in lines) if column != ours]
+    said = []
+    picks: dict[str, Callable[[Any], float | None]] = {
+        "ours": lambda pair: pair[0],
+        "as printed": lambda pair: pair[1][0] if isinstance(pair[1], tuple) else None,
+    }
+    for who, pick in picks.items():
+        found = {other: [(pick(means[row, ours]), pick(means[row, other])) for row, column in means
+                         if column == other and (row, ours) in means] for other in others}  # fmt: skip
+        pairs = {other: [pair for pair in both if None not in pair] for other, both in found.items()}
+        tested = [other for other in others if len(pairs[other]) > 1]
+        if not tested:
+            continue
+        p = [signed_rank(*zip(*pairs[other])) for other in tested]
+        texts = [f"{other} p = {value:.4f}, {corrected:.4f} after Holm (n = {len(pairs[other])})"
+                 for other, value, corrected in zip(tested, p, holm(p))]  # fmt: skip
+        n = max(len(pairs[other]) for other in tested)
+        said.append(f"Wilcoxon signed-rank of {ours} against the others, {who}: {'; '.join(texts)}. With {n} "
+                    f"datasets p cannot be below {2 / 2**n:.4f}.")  # fmt: skip
+    return said
+
+
+def _versions(lines: Sequence[_Line]) -> list[str]:
+    codes = Counter(result["versions"].get("code", "?") for line in lines for result in line.done)
+    if len(codes) < 2:
+        return []
+    return ["The runs were made by different source code: "
+            + ", ".join(f"{count} by {code}" for code, count in codes.items())]  # fmt: skip
+
+
+def _figure(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> dict[str, Any]:
+    """Give the same numbers as curves over a parameter of the instances or a setting of the methods."""
+    over: str = layout.get("figure", "")
+    if not over:
+        return {}
+    series: dict[str, dict[str, Any]] = {}
+    several = len({line.row for line in lines}) > 1
+    for line in lines:
+        mean = line.mean(score)
+        if mean is None:
+            continue
+        spec = line.done[0]["spec"]
+        x = spec["settings"].get(over, line.cells[0]["instance"].get(over))
+        name = line.column
+        if over in spec["settings"]:
+            name = line.column.partition(" (")[0] + (f", {line.row}" if several else "")
+        curve = series.setdefault(name, {"name": name, "x": [], "y": [], "sd": []})
+        values = line.values(score)
+        curve["x"].append(x)
+        curve["y"].append(mean)
+        curve["sd"].append(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
+    return {"x": over, "y": _short(score) or "score", "series": list(series.values())} if series else {}

@@ -1,0 +1,96 @@
+"""``lograb sweep``, ``reproduce``, ``report`` and ``submit-check``, as a user types them."""
+
+import json
+
+import pytest
+from tests.cli.command import lograb, ok, words
+
+CONFIG = """
+title = "Two attacks"
+seeds = 2
+instances = [{ dataset = "karate", p = 0.6, k = 8, sigma = 0.05 }]
+attacks = [{ name = "membership" }, { name = "posterior" }, { name = "afr", settings = { alpha = 0.5 } }]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, scheduler):
+    place = tmp_path_factory.mktemp("experiments")
+    (place / "two.toml").write_text(CONFIG)
+    done = ok("sweep", "two.toml", "--store", "store", "--scheduler", scheduler, cwd=place)
+    assert len(done.stderr.splitlines()) == 6
+    assert "left]" in done.stderr
+    return place
+
+
+def test_a_second_sweep_runs_nothing_and_prints_the_same(folder):
+    done = ok("sweep", "two.toml", "--store", "store", "--scheduler", "tcp://127.0.0.1:1", cwd=folder)
+    assert done.stderr == ""
+    assert "karate posterior" in words(done.stdout)
+    assert words(done.stdout).endswith("6 runs in 'store': 6 done.")
+    told = json.loads(ok("sweep", "two.toml", "--store", "store", "--json", cwd=folder).stdout)
+    assert told["statuses"] == {"done": 6}
+    assert {run["name"] for run in told["runs"]} == {"membership", "posterior", "afr(alpha=0.5)"}
+
+
+def test_the_report_reads_the_store(folder):
+    ok("report", "store", "-o", "page.html", cwd=folder)
+    text = (folder / "page.html").read_text()
+    assert "6 runs, 6 of them done" in text
+    assert "Two attacks" in text
+    assert "lograb sweep two.toml --store DIR" in text
+
+
+@pytest.mark.parametrize(("arguments", "problem"), [
+    (("sweep", "nothing.toml", "--store", "x"), "cannot read 'nothing.toml'"),
+    (("sweep", "smok", "--store", "x"), "Did you mean 'smoke'"),
+    (("reproduce", "corre", "--store", "x"), "Did you mean 'core'"),
+    (("reproduce", "smoke", "--store", "x", "--format", "word"), "unknown format 'word'"),
+    (("reproduce", "smoke", "--store", "x", "--datasets", "cora"), "no instance is of these datasets"),
+    (("report", "nowhere", "-o", "page.html"), "is no store"),
+])  # fmt: skip
+def test_mistakes_are_said_before_anything_is_made(folder, arguments, problem):
+    done = lograb(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert not (folder / "x").exists()
+
+
+def test_reproduce_prints_every_form(folder, scheduler):
+    common = (
+        "reproduce",
+        "smoke",
+        "--store",
+        "store",
+        "--seeds",
+        1,
+        "--datasets",
+        "karate",
+        "--scheduler",
+        scheduler,
+    )
+    assert "| karate d=1 k=8 | posterior |" in ok(*common, "--format", "markdown", cwd=folder).stdout
+    assert r"\toprule" in ok(*common, "--format", "latex", cwd=folder).stdout
+    assert ok(*common, "--format", "csv", cwd=folder).stdout.startswith("instance,method,ours")
+
+
+def test_a_submission_is_checked_and_scored(tmp_path):
+    making = ("generate", "karate", "-p", 0.6, "-k", 8, "--sigma", 0.05)
+    ok(*making, "-o", "full.lograb", cwd=tmp_path)
+    ok(*making, "--no-truth", "-o", "challenge.lograb", cwd=tmp_path)
+    ok(*making, "--seed", 1, "-o", "other.lograb", cwd=tmp_path)
+    ok("attack", "challenge.lograb", "--method", "posterior", "-o", "guess.csv", cwd=tmp_path)
+    told = json.loads(ok("submit-check", "challenge.lograb", "guess.csv", "--truth", "full.lograb", "--json",
+                         cwd=tmp_path).stdout)  # fmt: skip
+    direct = json.loads(ok("attack", "full.lograb", "--method", "posterior", "--json", cwd=tmp_path).stdout)
+    assert told["valid"]
+    assert told["score"]["f1"] == direct["f1"]
+    assert (
+        json.loads(ok("submit-check", "challenge.lograb", "guess.csv", "--json", cwd=tmp_path).stdout)["score"]
+        is None
+    )
+    wrong = lograb("submit-check", "challenge.lograb", "guess.csv", "--truth", "other.lograb", cwd=tmp_path)
+    assert (wrong.returncode, "different instances" in wrong.stderr) == (2, True)
+    (tmp_path / "bad.csv").write_text("u,v,score\n0,99,1\n")
+    bad = lograb("submit-check", "challenge.lograb", "bad.csv", cwd=tmp_path)
+    assert (bad.returncode, "no node '99'" in bad.stderr) == (2, True)

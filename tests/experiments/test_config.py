@@ -1,0 +1,121 @@
+"""What an experiment says, and the runs that follow from it."""
+
+import tomllib
+
+import pytest
+
+from lograb import LograbError
+from lograb.experiments import make_plan, read_config
+from lograb.experiments.config import Config, find_config, preset_names
+
+
+def test_lists_are_multiplied_out(plan):
+    found = plan()
+    assert len(found.cells) == 2 * 2 * 2
+    assert len({spec.key for spec in found.specs}) == 8
+    assert len({spec.instance_key for spec in found.specs}) == 4
+    assert {cell.row for cell in found.cells} == {"karate sigma=0.0", "karate sigma=0.05"}
+
+
+def test_runs_on_one_instance_stand_side_by_side(plan):
+    keys = [spec.instance_key for spec in plan().specs]
+    assert len(set(keys)) == sum(a != b for a, b in zip(keys, [None, *keys]))
+
+
+@pytest.mark.parametrize("changed", [
+    {"instances": [{"dataset": "karate", "p": 0.6, "k": 8, "sigma": [0.0, 0.06]}]},
+    {"instances": [{"dataset": "citation", "p": 0.6, "k": 8, "sigma": [0.0, 0.05]}]},
+    {"attacks": [{"name": "membership"}, {"name": "afr", "settings": {"alpha": 0.5}}]},
+    {"attacks": [{"name": "membership"}, {"name": "afr", "features": True}]},
+    {"seeds": [0, 7]},
+])  # fmt: skip
+def test_every_choice_is_part_of_the_identity(plan, changed):
+    before, after = ({spec.key for spec in made.specs} for made in (plan(), plan(**changed)))
+    assert before != after
+
+
+def test_a_default_written_out_is_the_same_run(plan):
+    written = plan(attacks=[{"name": "membership"}, {"name": "afr", "settings": {"alpha": 0.7}}])
+    assert {spec.key for spec in written.specs} == {spec.key for spec in plan().specs}
+
+
+def test_a_new_version_of_a_method_is_another_run(plan, monkeypatch):
+    from lograb.attacks import Afr
+
+    before = plan().specs
+    monkeypatch.setattr(Afr, "version", "2")
+    changed = {a.method for a, b in zip(before, plan().specs) if a.key != b.key}
+    assert changed == {"afr"}
+
+
+def test_a_changed_file_is_another_run(tmp_path):
+    keys = []
+    for number, lines in enumerate(("0,1\n1,2\n", "0,1\n0,2\n")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "graph.csv").write_text(lines)
+        config = {
+            "instances": [{"dataset": str(folder / "graph.csv"), "k": 2}],
+            "attacks": [{"name": "membership"}],
+        }
+        keys.append(make_plan("x", Config(**config)).specs[0].key)
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.parametrize(("changed", "problem"), [
+    ({"attacks": [{"name": "afrr"}]}, "Did you mean 'afr'"),
+    ({"attacks": [{"name": "afr", "settings": {"alfa": 1}}]}, "unknown afr setting 'alfa'"),
+    ({"instances": [{"dataset": "karat"}]}, "Did you mean 'karate'"),
+    ({"instances": [{"dataset": "karate", "sgima": 1}]}, "unknown parameter 'sgima'"),
+    ({"instances": [{"dataset": "karate", "seed": 1}]}, "no seed"),
+    ({"attacks": []}, "needs"),
+    ({"seeds": 0}, "at least one seed"),
+])  # fmt: skip
+def test_what_is_wrong_is_said_before_anything_runs(plan, changed, problem):
+    with pytest.raises(LograbError, match=problem):
+        plan(**changed)
+
+
+def test_a_file_that_is_no_config_is_refused(tmp_path):
+    (tmp_path / "x.toml").write_text("instances = 3")
+    with pytest.raises(LograbError, match="instances"):
+        read_config(tmp_path / "x.toml")
+    (tmp_path / "x.toml").write_text("instances = [")
+    with pytest.raises(LograbError, match="no TOML"):
+        read_config(tmp_path / "x.toml")
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_presets_name_only_what_there_is(name):
+    from lograb.experiments import config as module
+
+    found = find_config(name)[name]
+    rows = [row for row, _, _ in module._rows(found)]
+    columns = {column for row in rows for column, _ in module._columns(found, row)}
+    assert len(rows) == len(set(rows))
+    assert found.paper.keys() <= set(rows), "the paper's figures must belong to rows"
+    assert {column for line in found.paper.values() for column in line} <= columns
+
+
+def test_the_grid_has_486_instances():
+    from lograb.experiments import config as module
+
+    rows = list(module._rows(find_config("paper-grid")["paper-grid"]))
+    assert len(rows) == 486
+    assert len({dataset for _, dataset, _ in rows}) == 9
+
+
+def test_a_preset_may_be_several(tmp_path):
+    assert len(find_config("sensitivity")) == 4
+    assert list(find_config("core")) == ["core"]
+    with pytest.raises(LograbError, match="Did you mean 'core'"):
+        find_config("cores")
+
+
+def test_the_documented_config_is_one():
+    from lograb.experiments import config as module
+
+    text = module.__doc__.partition("```toml")[2].partition("```")[0]
+    found = module.Config(**tomllib.loads(text))
+    assert len(list(module._rows(found))) == 12
+    assert next(column for column, _ in module._columns(found, "")) == "afr (align_dim=auto, alpha=0.0)"

@@ -1,0 +1,68 @@
+"""One graph in parts: nothing is shown that is not the part's own, and the joined answer is as good."""
+
+import numpy as np
+import pytest
+
+import lograb
+from lograb.experiments.parts import InParts, cut_patches, join, show
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return lograb.generate("citation", p=0.6, k=32, sigma=0.05, seed=1)
+
+
+def test_a_part_sees_all_members_but_its_own_embeddings(instance):
+    seen = instance.observations
+    part = cut_patches(seen, 3, 0)
+    assert set(part.tolist()) == {0, 1, 2}
+    for number in range(3):
+        shown, mine = (show(seen, part == number, members) for members in (True, False))
+        assert mine.n_patches == (part == number).sum()
+        assert np.array_equal(mine.vectors, shown.vectors)
+        assert np.array_equal(shown.nodes, seen.nodes)
+        for i in range(0, seen.n_patches, 50):
+            own = part[i] == number
+            assert shown.block(i).shape[1] == (seen.ranks[i] if own else 0)
+            assert not own or np.array_equal(shown.block(i), seen.block(i))
+            assert not own or np.array_equal(shown.spectrum(i), seen.spectrum(i))
+
+
+def test_patches_with_common_members_stay_together(instance):
+    seen = instance.observations
+    part, drawn = cut_patches(seen, 4, 0), np.random.default_rng(0).integers(4, size=seen.n_patches)
+
+    def torn(labels):
+        """Count nodes whose patches lie in several parts."""
+        owner = np.repeat(labels, seen.sizes)
+        return len(np.unique(seen.nodes * 4 + owner)) - len(np.unique(seen.nodes))
+
+    assert torn(part) < 0.5 * torn(drawn)
+
+
+@pytest.mark.parametrize("attack", ["posterior", "heat-kernel", "afr"])
+def test_the_joined_answer_is_as_good(instance, scheduler, attack):
+    told = []
+    apart = InParts(attack, 3, scheduler=scheduler, progress=lambda *stage: told.append(stage[1:]))
+    joined, whole = (lograb.attack(instance, one) for one in (apart, attack))
+    assert lograb.evaluate(instance, joined).f1 == pytest.approx(lograb.evaluate(instance, whole).f1, abs=0.01)
+    assert len(np.unique(joined.judged, axis=0)) == len(joined.judged)
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert joined.method == f"{attack}, 3 parts"
+
+
+def test_a_pair_goes_by_the_part_with_more_of_its_patches(instance):
+    seen = instance.observations
+    part = np.arange(seen.n_patches) % 2
+    pair = next((u, w) for u, w in instance.truth.edges.tolist()
+                if len({(u in seen.members(i) and w in seen.members(i), part[i]) for i in range(seen.n_patches)}
+                       & {(True, 0), (True, 1)}) == 2)  # fmt: skip
+    count = [sum({*pair} <= {*seen.members(i).tolist()} for i in range(seen.n_patches) if part[i] == side)
+             for side in (0, 1)]  # fmt: skip
+    answers = [lograb.Reconstruction(seen.n_nodes, [pair], [score], list(pair)) for score in (0.25, 0.75)]
+    assert join(seen, part, answers).scores.tolist() == [0.75 if count[1] > count[0] else 0.25]
+
+
+def test_too_many_parts_are_refused(instance):
+    with pytest.raises(lograb.LograbError, match="choose fewer"):
+        lograb.attack(instance, InParts("membership", 10**6))

@@ -1,0 +1,59 @@
+"""A store keeps what it is given, whole, and nothing else."""
+
+import dataclasses
+import os
+
+import numpy as np
+import pytest
+
+from lograb import LograbError
+from lograb.experiments import RunResult, Store
+
+
+@pytest.fixture
+def result(plan):
+    spec = plan().specs[0]
+    return RunResult(spec.key, spec.name, spec.identity(), "done", scores={"f1": {"global": 0.5}})
+
+
+def test_a_run_comes_back_as_it_was(store, result):
+    store.put(result, {"0/edges": np.array([[0, 1]])})
+    assert store.get(result.key) == result
+    assert store.arrays(result.key)["0/edges"].tolist() == [[0, 1]]
+    assert list(Store(store.folder).results()) == [result]
+
+
+def test_another_spec_never_takes_a_run_s_place(store, result):
+    store.put(result)
+    other = dataclasses.replace(result, spec=result.spec | {"method": "other"})
+    with pytest.raises(LograbError, match="another run"):
+        store.put(other)
+    assert store.get(result.key) == result
+
+
+def test_a_run_that_was_changed_by_hand_is_not_believed(store, result):
+    store.put(result)
+    path = store.path(result.key)
+    path.write_text(path.read_text().replace('"karate"', '"cora"'))
+    with pytest.raises(LograbError, match="changed"):
+        store.get(result.key)
+    path.write_text(path.read_text()[:50])
+    with pytest.raises(LograbError, match="damaged"):
+        store.get(result.key)
+
+
+def test_unfinished_files_of_the_dead_are_swept_up(store, result):
+    store.put(result)
+    old, new = (store.path(result.key).parent / name for name in (".lograb-old", ".lograb-new"))
+    for path in (old, new):
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    Store(store.folder)
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_a_file_is_no_store(tmp_path):
+    (tmp_path / "x").write_text("")
+    with pytest.raises(LograbError, match="folder"):
+        Store(tmp_path / "x")

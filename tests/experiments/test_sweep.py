@@ -1,0 +1,141 @@
+"""Sweeps: what is stored is returned, what is missing is run, nothing stops the others."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import lograb
+from lograb.attacks import Attack
+from lograb.attacks.catalog import ATTACKS
+from lograb.experiments import Store, sweep
+from lograb.graphs.catalog import DATASETS
+from lograb.types import Graph
+
+LASTING = ("key", "name", "spec", "status", "reason", "scores", "diagnostics")
+"""What two runs of one spec agree in."""
+
+
+def lasting(results):
+    return {key: [getattr(result, name) for name in LASTING] for key, result in results.items()}
+
+
+class Odd(Attack):
+    """Fails on one seed, sleeps on another."""
+
+    name, uses, scenario, cost = "odd", ("members",), "a test", "nothing"
+    fails: bool = True
+
+    def reconstruct(self, seen, rng, progress=None):
+        if self.fails and seen.n_patches == 34:
+            raise ZeroDivisionError("by design")
+        if seen.n_patches == 17:
+            for _ in range(1000):
+                time.sleep(0.01)
+        return lograb.Reconstruction(seen.n_nodes, [], [], [])
+
+
+@pytest.fixture
+def odd(monkeypatch):
+    monkeypatch.setitem(ATTACKS, "odd", Odd)
+
+
+def test_a_sweep_gives_what_the_pipeline_gives(plan, store, scheduler):
+    specs = plan().specs
+    found = sweep(specs, store, scheduler=scheduler)
+    assert {result.status for result in found.values()} == {"done"}
+    for spec in specs:
+        instance = lograb.generate("karate", **spec.instance.model_dump())
+        answer = lograb.attack(instance, spec.method, seed=spec.instance.seed)
+        assert found[spec.key].scores["f1"] == lograb.evaluate(instance, answer)["f1"]
+        assert np.array_equal(store.arrays(spec.key)["0/edges"], answer.edges)
+        assert found[spec.key].peak_memory > 1e6
+        assert found[spec.key].seconds["method"] > 0
+
+
+def test_what_is_stored_is_not_run(plan, store, scheduler):
+    first = sweep(plan(attacks=[{"name": "afr"}]).specs, store, scheduler=scheduler)
+    ran = []
+    every = sweep(plan().specs, store, scheduler=scheduler, finished=ran.append)
+    assert {result.name for result in ran} == {"membership"}
+    assert first.items() <= every.items()
+    # Nothing to run: nobody is asked to.
+    assert sweep(plan().specs, store, scheduler="tcp://127.0.0.1:1") == every
+
+
+def test_two_sweeps_share_a_store(plan, store, scheduler):
+    from concurrent.futures import ThreadPoolExecutor
+
+    specs = plan(seeds=4).specs
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda order: sweep(order, Store(store.folder), scheduler=scheduler),
+                             (specs, specs[::-1])))  # fmt: skip
+    assert lasting(both[0]) == lasting(both[1])
+    assert lasting({result.key: result for result in store.results()}) == lasting(both[0])
+
+
+@pytest.mark.usefixtures("odd")
+def test_failures_and_delays_stop_nobody(plan, store, scheduler):
+    changed = {"instances": [{"dataset": "karate", "k": 4, "p": [0.5, 0.6, 1.0]}], "seeds": 1,
+               "attacks": [{"name": "odd"}, {"name": "membership"}]}  # fmt: skip
+    specs = plan(**changed).specs
+    found = sweep(specs, store, scheduler=scheduler, timeout=0.5)
+    by = {(result.name, result.spec["instance"].get("p", 1.0)): result for result in found.values()}
+    assert by["odd", 1.0].status == "failed"
+    assert "ZeroDivisionError: by design" in by["odd", 1.0].reason
+    assert by["odd", 0.5].status == "timed-out"
+    assert by["odd", 0.6].status == "done"
+    assert {result.status for (name, _), result in by.items() if name == "membership"} == {"done"}
+    again = []
+    sweep(specs, store, scheduler=scheduler, timeout=0.5, finished=again.append)
+    assert again == []
+    sweep(specs, store, scheduler=scheduler, timeout=0.5, finished=again.append, retry_failed=True)
+    assert {result.key for result in again} == {by["odd", 1.0].key, by["odd", 0.5].key}
+
+
+def test_what_a_method_cannot_take_is_not_its_failure(plan, store, scheduler):
+    changed = {"instances": [{"dataset": "karate", "k": 4, "eigenvalues": False}], "seeds": 1,
+               "attacks": [{"name": "afr"}, {"name": "membership"}], "links": [{"name": "degree"}]}  # fmt: skip
+    found = sweep(plan(**changed).specs, store, scheduler=scheduler)
+    by = {result.name: result for result in found.values()}
+    assert (by["afr"].status, by["membership"].status) == ("not-applicable", "done")
+    assert "eigenvalues" in by["afr"].reason
+    assert by["degree"].status == "not-applicable"
+    assert "fragment" in by["degree"].reason
+
+
+def test_stored_answers_are_scored_again_without_running(plan, store, scheduler, monkeypatch):
+    specs = plan().specs
+    before = sweep(specs, store, scheduler=scheduler)
+    for result in before.values():
+        store.put(replace(result, scores={"old": 1}))
+    monkeypatch.setattr(ATTACKS["afr"], "reconstruct", None)
+    after = sweep(specs, store, scheduler=scheduler, rescore=True)
+    assert {result.scores.pop("old") for result in after.values()} == {1}
+    assert lasting(after) == lasting(before)
+
+
+def test_graphs_are_spread_over_workers(plan, store, scheduler, monkeypatch):
+    rng = np.random.default_rng(0)
+    graphs = [Graph.from_edges(f"small{i}", 12, [(j, (j + 1) % 12) for j in range(12)] + [tuple(rng.choice(12, 2,
+              replace=False))]) for i in range(23)]  # fmt: skip
+    known = replace(DATASETS["molecules"], name="small", n_graphs=23, load=lambda progress: iter(graphs))
+    monkeypatch.setitem(DATASETS, "small", known)
+    changed = {"instances": [{"dataset": "small", "p": 0.6, "k": 4, "sigma": 0.05}], "seeds": 1,
+               "attacks": [{"name": "random"}, {"name": "afr"}, {"name": "posterior"}]}  # fmt: skip
+    found = sweep(plan(**changed).specs, store, scheduler=scheduler)
+    assert [result.reason for result in found.values()] == [""] * 3
+    whole = lograb.generate("small", p=0.6, k=4, sigma=0.05, seed=0)
+    for result in found.values():
+        score = lograb.evaluate(whole, lograb.attack(whole, result.name, seed=0)).to_dict()
+        for name in ("f1", "f1_interval", "floor", "ceiling", "claimed", "auroc"):
+            assert result.scores[name] == pytest.approx(score[name]), name
+
+
+def test_no_scheduler_no_sweep(plan, store, monkeypatch):
+    import distributed
+
+    with pytest.raises(lograb.LograbError, match="no Dask scheduler answers"):
+        monkeypatch.setattr(distributed, "Client", lambda *_, **__: (_ for _ in ()).throw(OSError("refused")))
+        sweep(plan().specs, store, scheduler="tcp://127.0.0.1:1")

@@ -1,0 +1,128 @@
+"""Tables of runs: the paper's figure beside ours, and every number of theirs."""
+
+import csv
+import io
+
+import pytest
+from scipy.stats import wilcoxon
+
+from lograb.metrics.significance import holm, signed_rank
+from lograb.report.figures import draw_svg, save_figure
+from lograb.report.overview import leaderboard, write_overview
+from lograb.report.tabulate import tabulate
+
+
+def run(name="afr", f1=0.5, seed=0, status="done", reason="", dataset="cora", settings=None, **instance):
+    spec = {"task": "reconstruction", "origin": {"source": dataset}, "instance": instance | {"seed": seed},
+            "method": name, "version": "1", "settings": settings or {},
+            "options": {"features": False}}  # fmt: skip
+    scores = (
+        {"f1": {"global": f1, "recovered": f1 + 0.1}, "floor": 0.2, "ceiling": 0.9} if status == "done" else {}
+    )
+    return {"name": name, "spec": spec, "status": status, "reason": reason, "scores": scores, "diagnostics": {},
+            "seconds": {"method": 2.0}, "peak_memory": 2**21,
+            "versions": {"lograb": "1", "code": "abc"}}  # fmt: skip
+
+
+def cell(row, column, result=None, problem=""):
+    return {"row": row, "column": column, "dataset": row, "problem": problem, "result": result, "instance": {}}
+
+
+def table(cells, paper=None, **layout):
+    return tabulate("x", "A table", "", {"digits": 3, "unit": 0.01} | layout, paper or {}, cells)
+
+
+def test_mean_and_spread_stand_beside_the_paper():
+    cells = [cell("cora", "AFR", run(f1=f1, seed=i)) for i, f1 in enumerate((0.4, 0.5, 0.6))]
+    made = table(cells, {"cora": {"AFR": [74.3, 0.5]}})
+    assert made.columns == ["instance", "paper", "ours", "seeds", "floor", "ceiling"]
+    assert made.rows == [["cora", "0.743 ± 0.005", "0.500 ± 0.100", "3", "0.200", "0.900"]]
+
+
+def test_several_numbers_of_a_run():
+    made = table([cell("cora", "AFR", run())], {"cora": {"AFR": {"seconds.method": "2.8m"}}},
+                 scores=("f1.recovered", "seconds.method", "peak_memory"), unit=1)  # fmt: skip
+    assert made.columns[1:5] == ["f1 recovered", "paper seconds", "seconds", "peak MiB"]
+    assert made.rows[0][1:5] == ["0.600", "2.8m", "2", "2"]
+
+
+def test_what_did_not_run_says_why():
+    cells = [
+        cell("cora", "AFR", run(status="failed", reason="Boom: x")),
+        cell("coco-sp", "AFR", problem="no file"),
+    ]
+    made = table(cells)
+    assert [row[1] for row in made.rows] == ["failed", "no data"]
+    assert made.notes == ["coco-sp: no data: no file", "AFR: failed on cora: Boom: x"]
+
+
+def test_signed_rank_and_holm():
+    ours, theirs = (
+        [0.9, 0.8, 0.7, 0.95, 0.6, 0.65, 0.77, 0.5, 0.4],
+        [0.1, 0.2, 0.31, 0.4, 0.2, 0.3, 0.1, 0.2, 0.15],
+    )
+    assert signed_rank(ours, theirs) == pytest.approx(2 / 2**9)
+    assert signed_rank(ours, theirs) == wilcoxon(ours, theirs).pvalue
+    assert signed_rank([1, 2], [1, 2]) == 1
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_the_test_is_told_with_its_lower_bound():
+    cells = [cell(f"d{i}", column, run(name=column, f1=0.5 + (column == "AFR") * (i + 1) / 20))
+             for i in range(9) for column in ("AFR", "GAE")]  # fmt: skip
+    paper = {f"d{i}": {"AFR": 60 + i, "GAE": 50 + i / 2} for i in range(9)}
+    notes = table(cells, paper, against="AFR").notes
+    assert len(notes) == 2
+    assert all("GAE p = 0.0039, 0.0039 after Holm (n = 9)" in note for note in notes)
+    assert all("cannot be below 0.0039" in note for note in notes)
+
+
+def test_every_form_has_every_cell():
+    made = table([cell("a_b|c", "AFR", run(f1=0.4)), cell("a_b|c", "AFR", run(f1=0.6, seed=1))])
+    assert list(csv.reader(io.StringIO(made.render("csv"))))[1] == made.rows[0]
+    assert r"a\_b|c & 0.500 $\pm$ 0.141 & 2" in made.render("latex")
+    assert r"\toprule" in made.render("latex")
+    assert r"| a_b\|c | 0.500 ± 0.141 | 2 |" in made.render("markdown")
+
+
+def test_different_code_is_told():
+    cells = [cell("cora", "AFR", run()), cell("cora", "AFR", run(seed=1) | {"versions": {"code": "xyz"}})]
+    assert "different source code: 1 by abc, 1 by xyz" in table(cells).notes[0]
+
+
+def test_curves_follow_a_setting(tmp_path):
+    cells = [cell("cora", f"AFR (alpha={x})", run(f1=x, settings={"alpha": x})) for x in (0.1, 0.5, 0.9)]
+    made = table(cells, figure="alpha")
+    (curve,) = made.figure["series"]
+    assert (curve["name"], curve["x"], curve["y"]) == ("AFR", [0.1, 0.5, 0.9], [0.1, 0.5, 0.9])
+    svg = draw_svg(made.figure, "a <title>")
+    assert 'role="img"' in svg
+    assert "a &lt;title&gt;" in svg
+    assert svg.count("<circle") == 3
+
+
+def test_figures_are_the_same_bytes_every_time(tmp_path):
+    pytest.importorskip("matplotlib")
+    figure = {"x": "d", "y": "F1", "series": [{"name": "a", "x": ["one", "two"], "y": [0.1, 0.2], "sd": [0, 0.1]}]}
+    first = [path.read_bytes() for path in save_figure(figure, "t", tmp_path / "a", "f")]
+    assert first == [path.read_bytes() for path in save_figure(figure, "t", tmp_path / "b", "f")]
+
+
+def test_only_like_is_ranked_with_like():
+    runs = [run("a", 0.5), run("b", 0.7), run("c", 0.9, k=16), run("d", 0.9, seed=1),
+            run("e", 0.99) | {"status": "failed"}]  # fmt: skip
+    lines = [(line["method"], line["place"]) for line in leaderboard(runs, "reconstruction")]
+    assert sorted(lines) == [("a", 2), ("b", 1), ("c", 1), ("d", 1)]
+
+
+def test_the_page_holds_everything_and_nothing_from_outside(tmp_path):
+    cells = [cell("cora", f"AFR (alpha={x})", run(f1=x, settings={"alpha": x})) for x in (0.1, 0.5)]
+    made = table(cells, figure="alpha").to_dict()
+    bad = run("<b>odd</b>", status="failed", reason="Boom <script>")
+    write_overview(tmp_path / "x.html", [made], [*(c["result"] for c in cells), bad])
+    text = (tmp_path / "x.html").read_text()
+    assert "http" not in text.replace("http-equiv", "")
+    assert "<svg" in text
+    assert "Boom &lt;script&gt;" in text
+    assert "<b>odd</b>" not in text
+    assert len(text) < 300_000
