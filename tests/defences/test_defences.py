@@ -124,6 +124,7 @@ def test_pseudonyms_hide_names_and_nothing_else():
     score = lograb.evaluate(hidden, lograb.attack(hidden, "posterior"))
     assert score.f1 > 0.9
     assert score["named_f1"] > 0.9
+    assert f"names are removed, and with them put back F1 is {score['named_f1']:.3f}" in score.sentence()
     hidden_file = lograb.defend(plain, ["pseudonyms", "gaussian:epsilon=1"], seed=1)
     assert lograb.evaluate(hidden_file, lograb.attack(hidden_file, "posterior")).f1 < score.f1
 

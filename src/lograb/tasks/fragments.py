@@ -61,7 +61,8 @@ class Questions:
             return None
         sizes = np.bincount(self.known.fragment[self.known.fragment >= 0], minlength=1)
         if self.n_fragments <= len(np.unique(self.known.graph)):
-            return "the patches hang together: every graph is one fragment"
+            return ("the patches hang together: every graph is one fragment (cut it into clusters, as with "
+                    "generate --strategy cluster --clusters 3, or into silos that share no node)")  # fmt: skip
         return (f"no true edge runs between the {self.n_fragments:,} fragments "
                 f"(the largest has {int(sizes.max()):,} nodes)")  # fmt: skip
 
