@@ -59,6 +59,17 @@ def test_slips_get_a_sentence(text, told):
         lograb.generate("karate", defences=text)
 
 
+@pytest.mark.parametrize("later", [["gaussian:epsilon=1"], ["subspace:epsilon=1"], ["eigenvalue-noise:sigma=0.1"],
+                                   ["rotate", "withhold"], ["pseudonyms", "withhold", "rotate"]])  # fmt: skip
+def test_rounding_comes_last(later):
+    with pytest.raises(LograbError, match="round last"):
+        lograb.generate("karate", d=1, k=32, defences=["round:bits=2", *later])
+    rounded = lograb.generate("karate", d=1, k=32, defences=["round:bits=2"])
+    with pytest.raises(LograbError, match="round last"):
+        lograb.defend(rounded, later)
+    lograb.generate("karate", d=1, k=32, defences=[*later, "round:bits=2"])
+
+
 def test_what_is_left_out_is_gone():
     plain = lograb.generate("karate", d=2, k=8)
     seen = plain.observations

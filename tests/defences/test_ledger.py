@@ -34,6 +34,16 @@ def test_noise_on_both_channels_costs_what_noise_on_one_does():
     assert both["units"]["edge"]["epsilon"] == pytest.approx(one["units"]["edge"]["epsilon"])
 
 
+@pytest.mark.parametrize("order", [["gaussian:epsilon=1", "pseudonyms"], ["pseudonyms", "gaussian:epsilon=1"]])
+def test_pseudonyms_never_lower_epsilon(order):
+    plain = lograb.ledger(lograb.generate("karate", d=1, k=8, defences=["gaussian:epsilon=1"]))["units"]
+    hidden = lograb.ledger(lograb.generate("karate", d=1, k=8, defences=order))["units"]
+    assert hidden["embedding"]["epsilon"] == pytest.approx(plain["embedding"]["epsilon"])
+    for unit in ("edge", "node"):
+        assert hidden[unit]["epsilon"] >= plain[unit]["epsilon"]
+        assert hidden[unit]["patches"] >= plain[unit]["patches"]
+
+
 def test_releases_add_up():
     once, often = (lograb.ledger(lograb.generate("karate", defences=["gaussian:epsilon=1"], releases=t))
                    for t in (1, 9))  # fmt: skip
