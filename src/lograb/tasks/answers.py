@@ -18,12 +18,14 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.limits import REMEDY, max_bytes
+from lograb.names import shorten
 from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.types import Reconstruction
 
@@ -44,6 +46,28 @@ def read_answers(path: Path, instance: Instance, threshold: float | None = None)
     else:
         answers = _read_table(path, instance)
     return answers if threshold is None else [_cut(answer, threshold) for answer in answers]
+
+
+def numbered_as(graph: Instance, answer: Reconstruction) -> Reconstruction:
+    """Give the nodes of an answer the numbers that they have in the instance, by name."""
+    names, own = graph.node_names, answer.node_names
+    if names is None or own is None or names == own:
+        if answer.n_nodes == graph.n_nodes:
+            return answer
+        raise LograbError(f"the answer is about {answer.n_nodes} nodes, the instance has {graph.n_nodes}, and "
+                          "without names of nodes on both sides nobody can tell which is which: attack the "
+                          "instance itself, lograb.attack(instance, ...)")  # fmt: skip
+    index = {name: i for i, name in enumerate(names)}
+    if unknown := [name for name in own if name not in index]:
+        raise LograbError(f"{len(unknown)} of the answer's nodes are not in the instance: {shorten(unknown)}")
+    number = np.array([index[name] for name in own], dtype=np.int64)
+    islands = None if answer.islands is None else np.full(graph.n_nodes, -1)
+    if islands is not None:
+        islands[number] = answer.islands
+    pairs: dict[str, Any] = {part: np.sort(number[getattr(answer, part)], axis=1)
+                             for part in ("edges", "judged", "cross") if getattr(answer, part) is not None}
+    return replace(answer, n_nodes=graph.n_nodes, node_names=names, nodes=np.sort(number[answer.nodes]),
+                   islands=islands, **pairs)  # fmt: skip
 
 
 def _cut(answer: Reconstruction, threshold: float) -> Reconstruction:

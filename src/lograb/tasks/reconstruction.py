@@ -21,12 +21,11 @@ from lograb.attacks import ATTACKS, Attack, label_of
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges, list_f1
-from lograb.names import shorten
 from lograb.pairs import edge_keys, shared_pairs
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.score import PatchScores, Score
-from lograb.tasks.answers import read_answers
+from lograb.tasks.answers import numbered_as, read_answers
 from lograb.tasks.isolation import FileAttack, choose_attack, run_isolated
 from lograb.tasks.parcel import private_copy
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, estimate_components, island_cohesion
@@ -200,29 +199,7 @@ def _answers(instance: Instance, answer: Answer, threshold: float | None) -> Seq
                           + (": unpack it first" if isinstance(answer, tuple) else ""))  # fmt: skip
     if len(answers) != len(instance):
         raise LograbError(f"the instance has {len(instance)} graphs, the answer {len(answers)}")
-    return [_numbered_as(graph, item) for graph, item in zip(instance, answers)]
-
-
-def _numbered_as(graph: Instance, answer: Reconstruction) -> Reconstruction:
-    """Give the nodes of an answer the numbers that they have in the instance, by name."""
-    names, own = graph.node_names, answer.node_names
-    if names is None or own is None or names == own:
-        if answer.n_nodes == graph.n_nodes:
-            return answer
-        raise LograbError(f"the answer is about {answer.n_nodes} nodes, the instance has {graph.n_nodes}, and "
-                          "without names of nodes on both sides nobody can tell which is which: attack the "
-                          "instance itself, lograb.attack(instance, ...)")  # fmt: skip
-    index = {name: i for i, name in enumerate(names)}
-    if unknown := [name for name in own if name not in index]:
-        raise LograbError(f"{len(unknown)} of the answer's nodes are not in the instance: {shorten(unknown)}")
-    number = np.array([index[name] for name in own], dtype=np.int64)
-    islands = None if answer.islands is None else np.full(graph.n_nodes, -1)
-    if islands is not None:
-        islands[number] = answer.islands
-    pairs = {part: np.sort(number[getattr(answer, part)], axis=1) for part in ("edges", "judged", "cross")
-             if getattr(answer, part) is not None}  # fmt: skip
-    return replace(answer, n_nodes=graph.n_nodes, node_names=names, nodes=np.sort(number[answer.nodes]),
-                   islands=islands, **pairs)  # fmt: skip
+    return [numbered_as(graph, item) for graph, item in zip(instance, answers)]
 
 
 class Judged(NamedTuple):
