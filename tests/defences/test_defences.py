@@ -139,6 +139,19 @@ def test_pseudonyms_hide_names_and_nothing_else():
     assert lograb.evaluate(hidden_file, lograb.attack(hidden_file, "posterior")).f1 < score.f1
 
 
+@pytest.mark.parametrize("more", ["gaussian:epsilon=5", "pseudonyms"])
+def test_defending_keeps_the_key_of_pseudonyms(more, tmp_path):
+    plain = lograb.generate("karate", d=2, k=8, seed=3)
+    twice = lograb.defend(lograb.defend(plain, "pseudonyms", seed=1), more, seed=2)
+    twice.save(tmp_path / "x.lograb")
+    twice = lograb.load(tmp_path / "x.lograb")
+    real = {tuple(edge) for edge in plain.truth.edges.tolist()}
+    assert {tuple(sorted(edge)) for edge in twice.key[twice.truth.edges].tolist()} == real
+    assert lograb.evaluate(twice, lograb.attack(twice, "membership"))["named_f1"] is not None
+    with pytest.raises(LograbError, match="pseudonyms"):
+        lograb.bound(twice)
+
+
 def _patch_order(plain, hidden):
     """Which patch each of the hidden ones is, by its members."""
     sets = [frozenset(plain.observations.members(i).tolist()) for i in range(plain.n_patches)]

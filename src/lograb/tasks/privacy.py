@@ -79,7 +79,7 @@ def _defend_graph(
     shared = share(seen, chosen, rng, spec)
     truth = graph.truth if graph.has_truth else None
     edges = None if truth is None else induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), truth)
-    return lay_out_shared(seen, shared, truth, edges, graph.core)
+    return lay_out_shared(seen, shared, truth, edges, graph.core, graph.key)
 
 
 def ledger(*instances: Instance, delta: float = DELTA) -> dict[str, Any]:
