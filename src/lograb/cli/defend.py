@@ -16,6 +16,7 @@ from lograb.defences import as_defences
 from lograb.errors import LograbError
 from lograb.tasks.privacy import bound, defend, ledger
 from lograb.tasks.utility import utility
+from lograb.writing import replacing
 
 
 def defend_instance(
@@ -91,7 +92,8 @@ def show_bound(file: Path, output: Path | None, *, effort: float, seed: int, jso
     if output is not None:
         lines = [f"{number},{u},{w},{mu},{rate}" for number, found in enumerate(bounds)
                  for (u, w), mu, rate in zip(found.edges.tolist(), found.mu.tolist(), found.tpr().tolist())]
-        output.write_text("graph,u,v,mu,tpr_at_fpr_0.001\n" + "".join(f"{line}\n" for line in lines))
+        with replacing(output) as table:
+            table.write("graph,u,v,mu,tpr_at_fpr_0.001\n" + "".join(f"{line}\n" for line in lines))
         written(output)
     if json:
         worst = [np.sort(found.per_node())[::-1][:10].tolist() for found in bounds[:1]] if told["mu"] else []
