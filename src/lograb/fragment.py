@@ -38,7 +38,9 @@ def fragment(
     sanitised = graph
     for i, defence in enumerate(d for d in defences if d.on_graph):
         progress(defence.name, 0, None)
-        own = (*seed.spawn_key, 3, i, *_words(sha256(f"{defence} {graph.n_edges}".encode()).digest()))
+        # All edges count: whoever guesses the seed must not be able to replay the flips without the graph.
+        content = sha256(f"{defence}".encode() + np.ascontiguousarray(graph.edges, dtype="<i8").tobytes())
+        own = (*seed.spawn_key, 3, i, *_words(content.digest()))
         sanitised = defence.sanitise(sanitised, np.random.default_rng(np.random.SeedSequence(seed.entropy,
                                                                                              spawn_key=own)))
     progress("cutting patches", 0, None)

@@ -1,7 +1,6 @@
 """The posterior attack: each part against what proves it right, then the whole."""
 
 import itertools
-from dataclasses import replace
 from types import SimpleNamespace
 
 import networkx as nx
@@ -15,33 +14,34 @@ from lograb.attacks.catalog import ATTACKS
 from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.posterior import PosteriorSettings, fusion, posterior
 from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
-from lograb.attacks.posterior.box import box_inversion
+from lograb.attacks.posterior.beliefs import Status, survey
 from lograb.attacks.posterior.degrees import Degrees, count_degrees, degrees_left, infer_degrees
 from lograb.attacks.posterior.evidence import kept_entries, pair_evidence
 from lograb.attacks.posterior.fusion import (
     LEAST_FACTOR,
     SHARED,
-    Pairs,
     _dispersion,
     _fuse,
     _judge,
     _over_factor,
     _parts,
     _weigh,
+    hubs,
     iterate,
+    settle,
 )
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
-from lograb.attacks.posterior.rounds import _average, _hubs, _settle
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
-from lograb.attacks.posterior.volumes import Line, Usual, _inverse_volume, _line, usual_degrees, volumes
+from lograb.attacks.posterior.temper import temper
+from lograb.attacks.posterior.volumes import Usual, inverse_volume, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
 from lograb.pairs import edge_keys
 from lograb.tasks import evaluate
 from lograb.tasks.reconstruction import floor_and_ceiling
 
-NOTHING_USUAL = Usual(0.5, Line(np.log(2.8)), Line(0.0, guessed=True))
+NOTHING_USUAL = Usual(0.5, 2.8)
 
 
 def normalised(adjacency):
@@ -150,29 +150,11 @@ def test_a_pair_reads_the_same_whether_it_is_believed_or_not(n, rank):
         assert readings == pytest.approx([true, true], abs=0.25)
 
 
-def test_box_inversion_descends_inside_the_box_and_finds_a_truncated_patch():
-    adjacency = graph(30, seed=4)
-    truth = normalised(adjacency)
-    batch = batch_of(adjacency, 16)
-    degrees = adjacency.sum(axis=1)
-    upper = (1 / np.sqrt(np.outer(degrees, degrees)) * ~np.eye(30, dtype=bool))[None]
-
-    def objective(s):
-        return float(((s @ batch.frame - batch.frame * batch.mu[:, None, :]) ** 2).sum())
-
-    start, found = box_inversion(batch.frame, batch.mu, upper, 0), box_inversion(batch.frame, batch.mu, upper, 400)
-    assert (found >= 0).all()
-    assert (found <= upper + 1e-12).all()
-    np.testing.assert_allclose(found, found.swapaxes(1, 2))
-    assert objective(found) < 0.05 * objective(start)
-    assert np.abs(found[0] - truth).mean() < np.abs(start[0] - truth).mean() / 4
-
-
 def test_degrees_of_a_noiseless_patch_are_exact():
     adjacency = graph()
     batch = batch_of(adjacency, 12)
     first = leading(batch)
-    found = infer_degrees(first, volumes(batch, first, NOTHING_USUAL), 0.5)
+    found = infer_degrees(first, volumes(batch, batch, first, NOTHING_USUAL), 0.5)
     np.testing.assert_allclose(found.mean[0], adjacency.sum(axis=1), atol=0.05)
 
 
@@ -183,45 +165,41 @@ def wheel(q, every=1):
     return nx.to_numpy_array(ring)
 
 
-def test_hubs_tell_volumes_and_other_patches_help():
-    sizes = np.arange(12, 60, 2)
-    graphs = [wheel(q) for q in sizes]  # vol = 4 (q - 1) in all
-    batches = [batch_of(adjacency, 12, 0.1, 20, q) for adjacency, q in zip(graphs, sizes)]
-    firsts = [leading(batch, np.zeros(20, np.int64)) for batch in batches]
-    usual = usual_degrees(batches, firsts)
-    assert usual.around(30) == pytest.approx(np.log(4), abs=0.03)
-    assert usual.spread < 0.2  # on the rim all degrees are 3; with the hub it would be above 1
-
-    def error(known):
-        return np.mean([np.abs(np.log(volumes(batch, first, known)[:, 0] / (4 * (q - 1)))).mean()
-                        for batch, first, q in zip(batches, firsts, sizes)])  # fmt: skip
-
-    assert error(usual) < 0.5 * error(NOTHING_USUAL)
-    found = infer_degrees(firsts[-1], volumes(batches[-1], firsts[-1], usual), usual.spread)
-    assert (found.mean[:, 0] == sizes[-1] - 1).all()
-    assert (found.variance[:, 0] == 0).all()
-    assert found.mean[:, 1:].mean() == pytest.approx(3, abs=0.5)
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+def test_hubs_and_eigenvalues_tell_volumes(sigma):
+    """Rings around a hub: 4 (q - 1) is the volume of all."""
+    for q in (12, 24, 48):
+        batch = batch_of(wheel(q), q, sigma, 20, q)
+        first = leading(batch, np.zeros(20, np.int64))
+        found = volumes(batch, batch, first, NOTHING_USUAL)[:, 0]
+        assert np.median(found) == pytest.approx(4 * (q - 1), rel=1e-6 if sigma == 0 else 0.2)
+        usual = usual_degrees([batch], [first])
+        degrees = infer_degrees(first, volumes(batch, batch, first, usual), usual.spread)
+        assert (degrees.mean[:, 0] == q - 1).all()
+        assert (degrees.variance[:, 0] == 0).all()
+        assert usual.spread < (0.2)  # with the hub it would be above 1
 
 
 @pytest.mark.parametrize("adjacency", [graph(20), nx.to_numpy_array(nx.connected_caveman_graph(3, 7)), wheel(18)])
 def test_volume_of_a_complete_patch_is_read_without_bias(adjacency):
-    """The noise that S and the degrees share would make it too small by a quarter and more."""
     batch = batch_of(adjacency, len(adjacency), 0.08, 4000)
-    found = _inverse_volume(batch, leading(batch)) * adjacency.sum()
+    found = inverse_volume(batch, leading(batch))[:, 0] * adjacency.sum() / len(adjacency)
     assert found.mean() == pytest.approx(1.0, abs=0.06)
+    exact = batch_of(adjacency, len(adjacency))
+    assert inverse_volume(exact, leading(exact))[0, 0] * adjacency.sum() == pytest.approx(len(adjacency))
 
 
-def test_volumes_of_truncated_patches_follow_the_complete_ones():
-    """Rings of cliques: vol / (q - 1) grows with the clique, and with it the size of the patch."""
-    graphs = [nx.to_numpy_array(nx.connected_caveman_graph(3, size)) for size in (4, 5, 6, 7, 8, 9, 10)]
-    batches = [batch_of(adjacency, len(adjacency), 0.05, 10) for adjacency in graphs]
-    larger = nx.to_numpy_array(nx.connected_caveman_graph(3, 13))
-    unseen = batch_of(larger, 20, 0.05, 10)
-    everything = [*batches, unseen]
-    usual = usual_degrees(everything, [leading(batch) for batch in everything])
-    found = volumes(unseen, leading(unseen), usual)[:, 0] / larger.sum()
-    assert np.median(found) == pytest.approx(1.0, abs=0.15)
-    assert usual_degrees([unseen], [leading(unseen)]).whole.guessed
+@pytest.mark.parametrize("sigma", [0.0, 0.05, 0.1])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_volumes_of_truncated_patches_are_known(sigma, seed):
+    """Sparse and dense, regular and not, half of the spectrum hidden: S² has the diagonal that edges give it."""
+    graphs = [nx.gnp_random_graph(80, 0.3, seed=seed), nx.powerlaw_cluster_graph(80, 3, 0.4, seed=seed),
+              nx.connected_caveman_graph(8, 10), nx.barabasi_albert_graph(80, 5, seed=seed)]  # fmt: skip
+    for given in graphs:
+        adjacency = nx.to_numpy_array(given)
+        batch = batch_of(adjacency, 40, sigma, 10, seed)
+        found = volumes(batch, batch, leading(batch), NOTHING_USUAL)[:, 0]
+        assert np.median(found) == pytest.approx(adjacency.sum(), rel=0.1 if sigma < 0.1 else 0.2)
 
 
 def test_spread_of_degrees_leaves_hubs_out():
@@ -239,7 +217,7 @@ def test_spread_of_degrees_leaves_hubs_out():
     # A patch without a known hub in the same batch changes nothing for its neighbour.
     noisy = batch_of(adjacency, 12, 0.1, 2)
     mixed = leading(noisy, np.array([5, -1]))
-    found = infer_degrees(mixed, volumes(noisy, mixed, NOTHING_USUAL), 0.5)
+    found = infer_degrees(mixed, volumes(noisy, noisy, mixed, NOTHING_USUAL), 0.5)
     assert found.mean[0, 5] == 11
     assert found.variance[0, 5] == 0
     assert found.variance[1, 5] > 0
@@ -259,42 +237,13 @@ def test_the_edge_to_a_hub_is_not_left_for_open_pairs(variance):
     assert left[0, 0] < 0.2
 
 
-def dense_wheel(q, degree):
-    """A hub joined to all others, who stand on a ring, each joined to so many of the nearest."""
-    rim = nx.circulant_graph(q - 1, range(1, degree // 2 + 1))
-    return nx.to_numpy_array(nx.compose(nx.star_graph(q - 1), nx.relabel_nodes(rim, lambda n: n + 1)))
-
-
-def test_logarithms_of_noisy_entries_are_read_without_bias():
-    """-2 log of an entry with noise is too large by noise / entry² on average."""
-    rng, entry, noise = np.random.default_rng(0), 0.35, 0.0075  # noise / entry² = 0.06
-    x = rng.uniform(2, 4, 20_000)
-    noisy = entry + np.sqrt(noise) * rng.standard_normal(len(x))
-    line = _line(x, np.maximum(noisy, 0.01), np.full(len(x), noise))
-    assert line(20) == pytest.approx(-2 * np.log(entry), abs=0.03)
-    # The same in one patch, which is held against the line.
-    batch = batch_of(dense_wheel(40, 6), 40, 0.08, 3000)
-    usual = Usual(0.5, Line(np.log(8.0)), Line(np.log(8.0), variance=1.0))
-    found = volumes(batch, leading(batch, np.zeros(3000, np.int64)), usual)[:, 0]
-    assert np.log(found / 39).mean() == pytest.approx(np.log(8.0), abs=0.015)
-
-
-def test_small_components_are_nearly_trees():
-    apart = nx.disjoint_union(nx.path_graph(5), nx.powerlaw_cluster_graph(25, 3, 0.5, seed=1))
-    batch = batch_of(nx.to_numpy_array(apart), 30, 0.02)
-    found = volumes(batch, leading(batch), NOTHING_USUAL)[0]
-    assert (found[:5] < 9).all()  # 8 in a path; 11 if it were as dense as patches usually are
-    np.testing.assert_allclose(np.median(found[5:]), 48 * (1 + 0.4 * 23 / 30), rtol=0.02)
-
-
-def test_counts_below_what_was_expected_are_trusted_more_only_if_that_was_a_guess():
+def test_counts_do_not_drag_the_volume_down():
+    """Missed edges would lower degrees, lower degrees raise what an edge must read, and so miss more."""
     dense = nx.to_numpy_array(nx.circulant_graph(24, range(1, 7)))
     batch, truth = batch_of(dense, 24, 0.05), dense.sum(axis=1)[None]
     first, start = leading(batch), Degrees(truth, truth, np.full((1, 24), truth.sum()), truth)
-    guessed = replace(NOTHING_USUAL, whole=replace(NOTHING_USUAL.whole, guessed=True))
-    kept, followed = (count_degrees(0.4 * dense[None], first, start, usual, None).mean
-                      for usual in (NOTHING_USUAL, guessed))  # fmt: skip
-    assert followed.sum() < 0.95 * kept.sum()
+    found = count_degrees(0.4 * dense[None], first, start, NOTHING_USUAL, None)
+    assert found.mean.sum() > 0.8 * truth.sum()  # 0.4 by count
 
 
 def test_centres_are_found_as_hubs_whatever_their_position():
@@ -303,10 +252,10 @@ def test_centres_are_found_as_hubs_whatever_their_position():
     seen = instance.observations
     which = np.flatnonzero(seen.sizes == 5)
     batch = stack(seen, which, patch_noise(seen), True)[0]
-    hub = _hubs(batch, known_centres(seen))
+    hub = hubs(batch, known_centres(seen))
     assert (batch.members[np.arange(len(hub)), hub] == seen.centres[batch.which]).all()
     assert len(set(hub.tolist())) > 1
-    assert (_hubs(batch, np.full(seen.n_patches, -1)) == -1).all()
+    assert (hubs(batch, np.full(seen.n_patches, -1)) == -1).all()
 
 
 def test_a_disconnected_patch_changes_nothing_for_the_others_in_its_batch():
@@ -315,9 +264,9 @@ def test_a_disconnected_patch_changes_nothing_for_the_others_in_its_batch():
     one, other = batch_of(whole, 24, 0.05), batch_of(apart, 24, 0.05, 1, 5)
     both = Batch(np.arange(2), np.tile(np.arange(24), (2, 1)), np.concatenate([one.frame, other.frame]),
                  np.concatenate([one.mu, other.mu]), np.full(2, 0.0025), slice(0, 552), True, True)  # fmt: skip
-    alone, beside = volumes(one, leading(one), NOTHING_USUAL), volumes(both, leading(both), NOTHING_USUAL)
+    alone, beside = (volumes(batch, batch, leading(batch), NOTHING_USUAL) for batch in (one, both))
     np.testing.assert_allclose(beside[0], alone[0])
-    assert usual_degrees([both], [leading(both)]).whole == usual_degrees([one], [leading(one)]).whole
+    assert usual_degrees([both], [leading(both)]) == usual_degrees([one], [leading(one)])
 
 
 @pytest.mark.parametrize("regular", [nx.complete_graph(12), nx.complete_bipartite_graph(5, 5), nx.cycle_graph(8)])
@@ -328,34 +277,24 @@ def test_regular_graphs_are_rebuilt(regular, sigma):
     assert attacked(instance)[1] == 1.0
 
 
-def alone(sigma):
-    """One noisy patch of 40 nodes, settled, and its pairs."""
+def alone(sigma, **settings):
+    """One noisy patch of 40 nodes with its pairs, settled, and the truth."""
     instance = lograb.generate(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=1), strategy="global", k=40, sigma=sigma)
-    batches = stack(instance.observations, np.array([0]), np.array([sigma**2]), True)
-    works, _ = _settle(1, batches, np.array([-1]), None)
-    m = 40 * 39 // 2
-    pairs = Pairs(np.arange(m), np.arange(m, dtype=np.int32), np.ones(m, np.int64), np.zeros(m, np.int64),
-                  np.zeros(m, np.int64))  # fmt: skip
-    keys, edges = edge_keys(np.stack(np.triu_indices(40, k=1), axis=1), 40), instance.truth.edges
-    return works, pairs, np.isin(keys, edge_keys(edges, 40))
+    seen, variance = instance.observations, np.array([sigma**2])
+    scene, beliefs = survey(seen, seen, stack(seen, np.array([0]), variance, True), variance, np.array([-1]),
+                            np.empty(0, np.int64), PosteriorSettings(**settings))  # fmt: skip
+    return scene, beliefs, np.isin(beliefs.keys, edge_keys(instance.truth.edges, 40))
 
 
-def test_evidence_is_damped_and_comes_from_the_patch_if_it_is_alone():
-    works, pairs, _ = alone(0.05)
-    evidence, _, own = iterate(works, pairs, 6, 0.0)
-    assert (evidence - own).min() > -1e-9  # the rest is the rule that everybody has a neighbour
-    assert np.median(evidence - own) < 0.01
-    free, half, held = (iterate(works, pairs, 2, damping)[0] for damping in (0.0, 0.5, 1.0))
-    np.testing.assert_allclose(half, (free + held) / 2, atol=1e-9)
-    assert np.abs(free - held).max() > 1
+def test_evidence_comes_from_the_patch_if_it_is_alone():
+    scene, beliefs, _ = alone(0.05, damping=0.0)
+    evidence, _, _, own, _ = iterate(settle(scene)[0], scene, beliefs.known)
+    np.testing.assert_allclose(evidence, own, atol=1e-9)
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch, given):
+def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch):
     """All pairs are judged at once, each given all others: whole steps would overshoot, and back again."""
-    works, pairs, _ = alone(0.05)
-    pairs.verdict[:5] = 1, -1, 1, -1, 1
-    start, met = np.where(pairs.verdict == 0, 0.2, pairs.verdict > 0) if given else None, []
+    met = []
 
     def watch(work, means, *rest):
         met.append(None if means is None else work.batch.pairs(means))
@@ -365,26 +304,29 @@ def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch, given):
     monkeypatch.setattr(fusion, "LEAST_DISPERSION", 1.0)  # so that a last round judges as all others do
 
     def judged(rounds):
-        evidence, prior, _ = iterate(works, pairs, rounds, 0.3, start)
-        return np.where(pairs.verdict == 0, expit(evidence + prior), pairs.verdict > 0)
+        scene, beliefs, _ = alone(0.05, iterations=rounds)
+        known = beliefs.known.copy()
+        known[:5] = 1, -1, 1, -1, 1
+        evidence, prior, *_ = iterate(settle(scene)[0], scene, known)
+        return np.where(known == 0, expit(evidence + prior), known > 0)
 
-    before = start if given else judged(1)  # there is nothing to keep of before the first judgement
-    found = judged(1 if given else 2)
+    before, found = judged(1), judged(2)
     met.clear()
-    judged(2 if given else 3)
+    judged(3)
     assert np.abs(found - before).max() > 0.1
     np.testing.assert_allclose(met[-1], 0.3 * before + 0.7 * found, atol=1e-9)
     np.testing.assert_array_equal(met[-1][:5], [1, 0, 1, 0, 1])
 
 
 def test_the_last_judgement_believes_the_noise_it_sees():
-    works, pairs, true = alone(0.05)
-    work = works[0]
+    scene, beliefs, true = alone(0.05)
+    work = settle(scene)[0][0]
     means = work.batch.matrix(0.8 * true + 0.1)  # so much doubt that the claimed variance is far too large
-    before, after = (_judge(work, means, pairs.verdict, pairs.counts, None, last)[0] for last in (False, True))
+    before, after = (_judge(work, means, beliefs.known, scene.counts, None, last)[0] for last in (False, True))
     assert np.median(after[0] / before[0]) > 1.5  # information
-    exact, _, _ = alone(0.0)
-    before, after = (_judge(exact[0], means, pairs.verdict, pairs.counts, None, last)[0] for last in (False, True))
+    exact, beliefs, _ = alone(0.0)
+    work = settle(exact)[0][0]
+    before, after = (_judge(work, means, beliefs.known, exact.counts, None, last)[0] for last in (False, True))
     np.testing.assert_array_equal(before, after)
 
 
@@ -425,6 +367,31 @@ def test_an_error_that_patches_share_is_not_added_up(reading, low, high):
     assert low < _over_factor(*fused[:3])[0] + fused[3, 0] < high
 
 
+@pytest.mark.parametrize("sigma", [0.0, 0.02, 0.1])
+def test_the_residual_tells_how_many_edges_are_wrong(sigma):
+    """Probabilities of 0.99 and 0.01 of which a part is wrong are tempered to about what they are worth."""
+    rng = np.random.default_rng(0)
+    for share in (0.0, 0.3):
+        scene, beliefs, true = alone(sigma)
+        edges, others = np.flatnonzero(true), np.flatnonzero(~true)
+        moved = int(share * len(edges))
+        guess = true.copy()
+        guess[rng.permutation(edges)[:moved]] = False
+        guess[rng.permutation(others)[:moved]] = True
+        judged = fusion.judge(scene, beliefs)
+        sure = judged.settle(judged.open, np.where(guess, 4.6, -4.6), Status.OPEN)
+        promised = temper(scene, sure).probability[guess].mean()
+        assert promised == pytest.approx(true[guess].mean(), abs=0.15)
+
+
+def test_a_stage_that_is_left_out_is_left_out():
+    instance = lograb.generate("karate", d=2, p=0.6, k=16, sigma=0.1)
+    assert not attacked(instance, stages="judge,paths")[0].diagnostics["passed"]
+    assert attacked(instance, stages=("judge", "check"))[0].diagnostics["passed"]
+    with pytest.raises(ValueError, match="stages"):
+        PosteriorSettings(stages="judge,guess")
+
+
 def test_cliques_are_rebuilt_where_each_edge_alone_is_hard_to_read():
     """In a clique of 13 an entry of S is 1/12, as large as the noise; only all patches together tell."""
     rng, cliques = np.random.default_rng(0), nx.empty_graph(120)
@@ -433,13 +400,6 @@ def test_cliques_are_rebuilt_where_each_edge_alone_is_hard_to_read():
         cliques.add_edges_from(itertools.combinations(members.tolist(), 2))
     instance = lograb.generate(cliques, d=2, p=0.3, k=32, sigma=0.1, seed=1)
     assert attacked(instance)[1] > 0.97 * floor_and_ceiling(instance)["ceiling"]
-
-
-def test_few_hubs_say_nothing_about_other_patches():
-    batch = batch_of(wheel(20), 12, 0.1, 3)
-    usual = usual_degrees([batch], [leading(batch, np.zeros(3, np.int64))])
-    assert usual.around.guessed
-    assert np.isfinite(volumes(batch, leading(batch, np.zeros(3, np.int64)), usual)).all()
 
 
 @pytest.mark.parametrize("variance", [0.0, 2.0, 6.0, 18.0])
@@ -480,7 +440,7 @@ def test_components_of_a_disconnected_patch_are_told_apart():
     batch = batch_of(adjacency, 13)
     first = leading(batch)
     np.testing.assert_allclose(first.sizes[0], [4] * 4 + [5] * 5 + [4] * 4, atol=1e-6)
-    found = infer_degrees(first, volumes(batch, first, NOTHING_USUAL), 0.5)
+    found = infer_degrees(first, volumes(batch, batch, first, NOTHING_USUAL), 0.5)
     # A cycle and a clique have equal degrees: only their ratio shows, and the least whole numbers are taken.
     np.testing.assert_allclose(found.mean[0][:4], [1, 2, 2, 1], atol=0.05)
 
@@ -525,11 +485,6 @@ def test_what_membership_decides_no_check_makes_less_certain():
     certain = np.isin(keys, edge_keys(stars, seen.n_nodes))
     assert certain.sum() == len(np.unique(stars, axis=0))
     assert (answer.judged_scores[certain] > 1 - 2e-6).all()
-
-
-def test_two_judgements_are_averaged_and_neither_drowns_the_other():
-    before, now = np.array([-500.0, 2.0, 4.0]), np.array([2.0, 500.0, 6.0])
-    np.testing.assert_allclose(_average(before, now, 0.3), [0.3 * -10 + 0.7 * 2, 0.3 * 2 + 0.7 * 10, 5.4])
 
 
 def test_calibration_error_stands_beside_what_chance_alone_makes_of_it():
@@ -605,7 +560,7 @@ def test_noise_that_drowns_the_spectrum_leaves_membership():
     answer, f1 = attacked(instance)
     assert answer.diagnostics["patches"]["read"] == 0
     members = ATTACKS["membership"]().reconstruct(instance.observations, np.random.default_rng(0))
-    assert f1 == evaluate(instance, members)["f1"]["global"]
+    assert f1 >= evaluate(instance, members)["f1"]["global"]  # eigenvalues are there still
 
 
 def test_large_patches_do_not_make_pairs_beyond_the_budget():

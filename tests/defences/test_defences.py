@@ -135,6 +135,7 @@ def test_pseudonyms_hide_names_and_nothing_else():
     score = lograb.evaluate(hidden, lograb.attack(hidden, "posterior"))
     assert score.f1 > 0.9
     assert score["named_f1"] > 0.9
+    assert f"names are removed, and with them put back F1 is {score['named_f1']:.3f}" in score.sentence()
     hidden_file = lograb.defend(plain, ["pseudonyms", "gaussian:epsilon=1"], seed=1)
     assert lograb.evaluate(hidden_file, lograb.attack(hidden_file, "posterior")).f1 < score.f1
 
@@ -249,3 +250,15 @@ def test_orthogonal_subspaces_cannot_be_told_apart():
     assert fpr < rate(defences.Subspace(epsilon=epsilon)) <= most + error
     sigma = float(defences.Subspace(epsilon=epsilon).vector_noise(seen.sizes, seen.ranks)[0])
     assert rate(defences.Subspace(sigma=sigma / 2)) > most + error
+
+
+def test_flips_cannot_be_replayed_without_the_graph(monkeypatch):
+    # Whoever guesses the seed would subtract them, if graphs with as many edges had the same draws.
+    drawn = []
+    monkeypatch.setattr(defences.EdgeRand, "sanitise",
+                        lambda self, graph, rng: drawn.append(int(rng.integers(2**62))) or graph)  # fmt: skip
+    path = [(i, i + 1) for i in range(20)]
+    for edges in (path, path, [*path[:-1], (0, 20)]):
+        graph = lograb.Graph.from_edges("line", 21, edges)
+        lograb.generate(graph, k=4, defences=["edge-rand:epsilon=3"])
+    assert drawn[0] == drawn[1] != drawn[2]

@@ -189,3 +189,8 @@ def test_without_the_extra_the_error_names_it():
             "from lograb.tasks.node_classification import classify; classify(lograb.generate('karate'), 'gcn')")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError: lograb classify needs the extra 'gnn'" in done.stderr
+
+
+def test_a_misspelt_setting_of_the_training_is_recognised():
+    with pytest.raises(LograbError, match="unknown setting of gcn 'epoch'. Did you mean 'epochs'?.*hidden"):
+        check_choices("gcn", "patch", {"epoch": 3})

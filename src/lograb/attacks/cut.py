@@ -7,24 +7,28 @@ import numpy as np
 from lograb.types import Floats
 
 
-def best_expected_f1(probabilities: Floats, others: float = 0.0) -> tuple[float, dict[str, float]]:
+def best_expected_f1(probabilities: Floats, rest: float = 0.0) -> tuple[float, dict[str, float]]:
     """Choose the cut that maximises the expected F1 of claiming all pairs at or above it.
 
     With probabilities p sorted downwards, claiming the first m expects Σ_{i<=m} p_i hits; F1 is close to
-    2 Σ_{i<=m} p_i / (m + Σ p_i), the ratio of the expectations. `others` are true edges expected elsewhere, and
-    belong to the sum in the denominator.
+    2 Σ_{i<=m} p_i / (m + Σ p_i), the ratio of the expectations.
+
+    Parameters
+    ----------
+    rest : float
+        Edges expected among pairs that are not in the list.
 
     Returns
     -------
     cut : float
         Infinity where there is nothing to claim.
     expected : dict
-        Precision, recall (over the judged pairs and the others) and F1 that the probabilities promise.
+        Precision, recall (over the judged pairs and the rest) and F1 that the probabilities promise.
     """
     if not len(probabilities) or probabilities.max() <= 0:
         return np.inf, {"precision": 0.0, "recall": 0.0, "f1": 0.0}
     ordered = np.sort(probabilities)[::-1]
-    hits, total = np.cumsum(ordered), float(ordered.sum()) + others
+    hits, total = np.cumsum(ordered), float(ordered.sum()) + rest
     claimed = np.arange(1, len(ordered) + 1)
     best = int(np.argmax(2 * hits / (claimed + total)))
     best = int(np.searchsorted(-ordered, -ordered[best], side="right")) - 1  # ties stand or fall together

@@ -43,7 +43,7 @@ SAME_VALUES, SAME_VECTORS = 1e-20, 1e-16
 """Squared distances up to which what is shared without noise counts as the same: rounding errors."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bound:
     """What any test of one edge can reach, edge by edge; membership taken as public.
 
@@ -67,6 +67,10 @@ class Bound:
     mu: Floats
     distance: Floats
     epsilon: float | None = None
+
+    def __repr__(self) -> str:
+        what = f"ε {self.epsilon:g}" if self.epsilon is not None else f"median μ {np.median(self.mu):.3g}"
+        return f"<Bound: {len(self.edges):,} of {self.n_edges:,} edges, {what}>"
 
     def tpr(self, fpr: float = FALSE_RATE) -> Floats:
         """Largest true-positive rate of a test of each edge."""

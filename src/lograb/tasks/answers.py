@@ -42,7 +42,7 @@ def read_answers(path: Path, instance: Instance, threshold: float | None = None)
         answers = [build_answer(f"the answer '{path}'", arrays, number, graph.n_nodes, graph.node_names)
                    for number, graph in enumerate(instance)]  # fmt: skip
     else:
-        answers = _read_table(_read_text(path), instance)
+        answers = _read_table(path, instance)
     return answers if threshold is None else [_cut(answer, threshold) for answer in answers]
 
 
@@ -69,7 +69,8 @@ def _read_text(path: Path) -> str:
         raise LograbError(f"'{path}' is neither an .npz file nor UTF-8 text") from None
 
 
-def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
+def _read_table(path: Path, instance: Instance) -> list[Reconstruction]:
+    text = _read_text(path)
     names = (graph.node_names or map(str, range(graph.n_nodes)) for graph in instance)
     index = [{name: i for i, name in enumerate(known)} for known in names]
     found: list[dict[tuple[int, int], tuple[float, bool]]] = [{} for _ in index]
@@ -92,7 +93,7 @@ def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
                 before = found[graph].get(pair, told)
                 found[graph][pair] = max(told[0], before[0]), told[1] or before[1]
     except (csv.Error, _RowError) as error:
-        raise LograbError(f"line {reader.line_num}: {error}") from None
+        raise LograbError(f"'{path.name}', line {reader.line_num}: {error}") from None
     return [_from_pairs(graph, pairs) for graph, pairs in zip(instance, found)]
 
 

@@ -62,13 +62,14 @@ class Questions:
     def reason(self) -> str | None:
         """Why there is nothing to ask; None where there is."""
         if self.sanitised:
-            return (f"the patches were grown in a sanitised graph ({self.sanitised}): they say nothing about which "
-                    "true edges are known, and which run between fragments")  # fmt: skip
+            return (f"the patches were grown in a sanitised graph ({self.sanitised}): they say nothing about "
+                    "which true edges are known, and which run between fragments")  # fmt: skip
         if len(self.positives):
             return None
         sizes = np.bincount(self.known.fragment[self.known.fragment >= 0], minlength=1)
         if self.n_fragments <= len(np.unique(self.known.graph)):
-            return "the patches hang together: every graph is one fragment"
+            return ("the patches hang together: every graph is one fragment (cut it into clusters, as with "
+                    "generate --strategy cluster --clusters 3, or into silos that share no node)")  # fmt: skip
         return (f"no true edge runs between the {self.n_fragments:,} fragments "
                 f"(the largest has {int(sizes.max()):,} nodes)")  # fmt: skip
 

@@ -21,6 +21,7 @@ from lograb.attacks import ATTACKS, Attack, label_of
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges, list_f1
+from lograb.names import shorten
 from lograb.pairs import edge_keys, shared_pairs
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
@@ -157,6 +158,9 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     answer : Reconstruction, a list with one per graph, or the path of a file with an answer
     threshold : for a file: claim the pairs whose score is at least this
     """
+    if isinstance(instance, Observations):
+        raise LograbError("Observations hold no truth to score against: make an instance of them, "
+                          "lograb.Instance.from_observations(mine, truth=graph)")  # fmt: skip
     if not isinstance(instance, Instance):
         raise _no_instance("evaluate", instance)
     answers = _answers(instance, answer, threshold)
@@ -196,10 +200,29 @@ def _answers(instance: Instance, answer: Answer, threshold: float | None) -> Seq
                           + (": unpack it first" if isinstance(answer, tuple) else ""))  # fmt: skip
     if len(answers) != len(instance):
         raise LograbError(f"the instance has {len(instance)} graphs, the answer {len(answers)}")
-    for graph, item in zip(instance, answers):
-        if item.n_nodes != graph.n_nodes:
-            raise LograbError(f"the answer is about {item.n_nodes} nodes, the instance has {graph.n_nodes}")
-    return answers
+    return [_numbered_as(graph, item) for graph, item in zip(instance, answers)]
+
+
+def _numbered_as(graph: Instance, answer: Reconstruction) -> Reconstruction:
+    """Give the nodes of an answer the numbers that they have in the instance, by name."""
+    names, own = graph.node_names, answer.node_names
+    if names is None or own is None or names == own:
+        if answer.n_nodes == graph.n_nodes:
+            return answer
+        raise LograbError(f"the answer is about {answer.n_nodes} nodes, the instance has {graph.n_nodes}, and "
+                          "without names of nodes on both sides nobody can tell which is which: attack the "
+                          "instance itself, lograb.attack(instance, ...)")  # fmt: skip
+    index = {name: i for i, name in enumerate(names)}
+    if unknown := [name for name in own if name not in index]:
+        raise LograbError(f"{len(unknown)} of the answer's nodes are not in the instance: {shorten(unknown)}")
+    number = np.array([index[name] for name in own], dtype=np.int64)
+    islands = None if answer.islands is None else np.full(graph.n_nodes, -1)
+    if islands is not None:
+        islands[number] = answer.islands
+    pairs = {part: np.sort(number[getattr(answer, part)], axis=1) for part in ("edges", "judged", "cross")
+             if getattr(answer, part) is not None}  # fmt: skip
+    return replace(answer, n_nodes=graph.n_nodes, node_names=names, nodes=np.sort(number[answer.nodes]),
+                   islands=islands, **pairs)  # fmt: skip
 
 
 class Judged(NamedTuple):
@@ -326,22 +349,25 @@ def _join_patches(parts: list[PatchScores]) -> PatchScores:
                                 for what in ("sizes", "edges", "found", "wrong")))  # fmt: skip
 
 
+EVERYTHING = "claiming all pairs that share a patch"
 _KNOWN: WeakKeyDictionary[Instance, list[dict[str, float]]] = WeakKeyDictionary()
 
 
-def floor_and_ceiling(instance: Instance) -> dict[str, float]:
+def floor_and_ceiling(instance: Instance) -> dict[str, Any]:
     """Give floor and ceiling of an instance, macro-averaged over its graphs; computed once.
 
     The floor is the score of the best trivial attack, or that of claiming every pair that shares a patch where
-    this is more. The ceiling claims exactly the true edges that some patch contains.
+    this is more; ``floor_by`` says which. The ceiling claims exactly the true edges that some patch contains.
     """
     return _floor_and_ceiling(_bounds(instance))
 
 
-def _floor_and_ceiling(bounds: Sequence[dict[str, float]]) -> dict[str, float]:
+def _floor_and_ceiling(bounds: Sequence[dict[str, float]]) -> dict[str, Any]:
     mean = {name: float(np.mean([each[name] for each in bounds])) for name in bounds[0]}
     ceiling = mean.pop("ceiling")
-    return {"floor": max(mean.values()), "ceiling": ceiling}
+    source = max(mean, key=lambda name: mean[name])
+    source_name = EVERYTHING if source == "everything" else source
+    return {"floor": mean[source], "floor_by": source_name, "ceiling": ceiling}
 
 
 def _bounds(instance: Instance) -> list[dict[str, float]]:

@@ -13,8 +13,13 @@ from lograb.types import Floats, Ints, Observations
 
 # One (b, q, q) array of a batch; about thirty of them are alive at a time.
 BATCH_BYTES = 1 << 22
-# A patch is read only if its embedding could tell two graphs apart by this many nats per node.
-MIN_NATS = 0.05
+LOUD = 3.0
+"""σ² q at which evidence counts half."""
+NOTHING, APART = 0.02, 0.1
+"""Entries of a first eigenvector, times √q, that are none; and the share of such, or of the wrong sign, beyond
+which a patch is not connected."""
+DROWNED = 1e-3
+"""Strength below which the embedding of a patch is not read: its members and eigenvalues are."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Batch:
         Whether `mu` was observed.
     paired : bool
         Whether the columns are eigenvectors; False for an arbitrary basis of the subspace.
+    guessed : bool
+        Whether all `mu` are one guess that stands for what is not known.
     """
 
     which: Ints
@@ -47,6 +54,7 @@ class Batch:
     entries: slice
     valued: bool
     paired: bool
+    guessed: bool = False
 
     @property
     def size(self) -> int:
@@ -62,6 +70,24 @@ class Batch:
     def truncated(self) -> bool:
         """Whether part of the spectrum is hidden."""
         return self.rank < self.size
+
+    @property
+    def strength(self) -> Floats:
+        """How far what the embedding says is believed, 0 to 1, shape (b,).
+
+        Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge
+        a complete frame is any orthonormal basis, and says nothing. Nor does a disconnected truncated patch
+        without eigenvalues, because nobody knows its components.
+        """
+        if not self.paired and not self.truncated:
+            return np.zeros(len(self.which))
+        heard = 1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2)
+        if self.paired and self.truncated and not self.valued:  # whose first column may not be that of degrees
+            first = self.frame[:, :, 0]
+            below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
+            empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
+            heard = heard * (np.minimum(below, 1.0 - below) + empty < APART + self.variance * self.size)
+        return np.asarray(heard)
 
     @property
     def readable(self) -> bool:
@@ -110,22 +136,15 @@ def patch_noise(seen: Observations) -> Floats:
 
 
 def readable(seen: Observations, variance: Floats, max_entries: int) -> tuple[Ints, dict[str, int]]:
-    """Choose the patches worth reading, and count why the others are not.
-
-    Whatever two graphs a patch may hold, their frames differ by at most ‖U - U'‖² <= 4r, so that no test tells
-    them apart by more than 2r / σ² nats: patches below `MIN_NATS` per node are noise. Under the strict gauge a
-    complete frame is any orthonormal basis and says nothing either.
-    """
-    sizes, ranks = seen.sizes, seen.ranks
-    large_enough = (sizes >= 2) & (ranks >= 1)
-    blank = large_enough & seen.complete & (seen.protocol.gauge == "rotation")
-    drowned = large_enough & ~blank & (2.0 * ranks < MIN_NATS * sizes * variance)
-    chosen = np.flatnonzero(large_enough & ~blank & ~drowned)
+    """Choose the patches that fit into the budget, smallest first; count those whose embedding says nothing."""
+    sizes = seen.sizes
+    chosen = np.flatnonzero((sizes >= 2) & (seen.ranks >= 1))
     chosen = chosen[np.argsort(sizes[chosen], kind="stable")]
-    entries = np.cumsum(sizes[chosen] * (sizes[chosen] - 1) // 2)
-    kept = chosen[entries <= max_entries]
-    return kept, {"read": len(kept), "drowned_in_noise": int(drowned.sum()), "blank_by_gauge": int(blank.sum()),
-                  "over_budget": len(chosen) - len(kept)}  # fmt: skip
+    kept = chosen[np.cumsum(sizes[chosen] * (sizes[chosen] - 1) // 2) <= max_entries]
+    blank = seen.complete[kept] & (seen.protocol.gauge == "rotation")
+    drowned = ~blank & ((variance * sizes)[kept] > LOUD / np.sqrt(DROWNED))
+    return kept, {"read": int((~blank & ~drowned).sum()), "drowned_in_noise": int(drowned.sum()),
+                  "blank_by_gauge": int(blank.sum()), "over_budget": len(chosen) - len(kept)}  # fmt: skip
 
 
 def stack(seen: Observations, which: Ints, variance: Floats, use_values: bool) -> list[Batch]:

@@ -7,109 +7,147 @@ has others: whoever guesses a patch can check the guess, and knows when it is ri
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from lograb.attacks.posterior.batches import Batch
+from lograb.attacks.posterior.batches import Batch, observed_blocks
+from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.exchanges import judge
-from lograb.attacks.posterior.fusion import Pairs
 from lograb.attacks.posterior.graphs import Patch, passes
 from lograb.attacks.posterior.mending import MAX_DESCENT, search
+from lograb.attacks.posterior.paths import reconcile
 from lograb.parallel import ordered_map
-from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
 
 MAX_COST = 8.0
 """Largest log-odds that other patches lend to a pair: they may err together."""
-MAX_SIZE = 200
-"""Members of the largest patch that is checked."""
+MAX_SIZE = (200, 400)
+"""Members of the largest patch that is checked at first, and again."""
 MAX_WRONG = (20.0, 3.0)
 """Expected number of wrong pairs up to which a patch is mended: up to `MAX_DESCENT` members, and beyond."""
+FAINT = 1e-4
+"""Distance from 0 and 1 from which a pair is open."""
+ENOUGH = 6
+"""Patches that are asked again about a pair."""
+TIMES = 2
+"""How often patches are checked again."""
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What the checksums say about the pairs of some batches.
+class Question:
+    """Patches of one batch, shape (b, q, q) each.
 
     Attributes
     ----------
-    log_odds : float array, shape (m,)
-        Of the pairs that patches that passed settle; 0 for the others.
-    likely : float array, shape (m,)
-        Share of the patches that contain a pair in whose last graph, mended or not, it is an edge.
-    passed : int
-        How many patches passed.
-    left : int64 array
-        Patches that did not, and are small enough to be mended.
+    batch : Batch
+    asked : int64 array
+        Positions of the patches in the batch.
+    log_odds : float array
+        Of the pairs; their signs are the graph that is checked first.
+    cost : float array
+        See `Patch`.
+    known : float array
+        1 and -1 for pairs that are no question, else 0: a graph that has them otherwise does not pass.
     """
 
+    batch: Batch
+    asked: Ints
     log_odds: Floats
-    likely: Floats
-    passed: int
-    left: Ints
+    cost: Floats
+    known: Floats
 
 
-def check(
-    batches: list[Batch],
-    observed: list[Floats],
-    pairs: Pairs,
-    log_odds: Floats,
-    own: Floats,
-    progress: Progress = ignore,
-) -> Checked:
-    """Check the likeliest graph of every patch against its eigenvalues, and mend those that fail.
+def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Check the likeliest graph of each patch against its eigenvalues; mend it if it fails, settle it if not."""
+    if not scene.checkable:
+        return beliefs
 
-    Parameters
-    ----------
-    batches : list of Batch, with eigenvalues and their columns
-    observed : list of float array, shape (b, q, r)
-        The embeddings as published, for each batch.
-    pairs : Pairs
-    log_odds : float array, shape (m,)
-    own : float array
-        For each pair in each batch: the part of its log-odds that comes from this patch.
+    def questions() -> Iterable[Question]:
+        for batch in scene.batches:
+            given = beliefs.log_odds[scene.entry[batch.entries]]
+            others = np.clip(given - beliefs.own[batch.entries], -MAX_COST, MAX_COST)
+            asked = np.arange(len(batch.which) if batch.size <= MAX_SIZE[0] else 0)
+            nothing = np.zeros((len(batch.which), 1, 1))
+            yield Question(batch, asked, batch.matrix(given), batch.matrix(others), nothing)
+
+    found, passed = _ask(scene, questions(), len(beliefs.keys), "checking patches")
+    n_read = sum(len(batch.which) for batch in scene.batches)
+    beliefs = beliefs.tell(passed=[len(passed)], not_passed=n_read - len(passed))
+    return beliefs.settle(beliefs.open & (found != 0), found, Status.WEIGHED)
+
+
+def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Check patches with open pairs again, the large ones too, given what checks and paths have told by now."""
+    for _ in range(TIMES if scene.checkable and len(scene.ball) and scene.whole.protocol.d > 1 else 0):
+        view = reconcile(scene, beliefs)
+        known, probability = view.known, view.probability
+        doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)
+        times = np.zeros(len(doubt), dtype=np.int64)
+
+        def questions(view: Beliefs = view, doubt: Floats = doubt, times: Ints = times) -> Iterable[Question]:
+            for batch in scene.batches:
+                entry = scene.entry[batch.entries]
+                open_ = (doubt[entry] > FAINT).reshape(len(batch.which), -1)
+                asked = []
+                for at in np.flatnonzero(open_.any(axis=1) & (batch.size <= MAX_SIZE[1])).tolist():
+                    pairs = entry.reshape(open_.shape)[at][open_[at]]
+                    if (times[pairs] < ENOUGH).any():
+                        times[pairs] += 1
+                        asked.append(at)
+                if asked:
+                    fixed = batch.matrix(view.known[entry].astype(float))
+                    given = batch.matrix(view.log_odds[entry])
+                    yield Question(batch, np.array(asked), given, MAX_COST * fixed, fixed)
+
+        found, passed = _ask(scene, questions(), len(doubt), "checking patches again")
+        new = (known == 0) & (found != 0)
+        if not new.any():
+            break
+        beliefs = beliefs.settle(new, found, Status.WEIGHED)
+        beliefs = beliefs.tell(passed=[*beliefs.told.get("passed", []), len(passed)])
+    return beliefs
+
+
+def _ask(scene: Scene, questions: Iterable[Question], size: int, what: str) -> tuple[Floats, Ints]:
+    """Log-odds of the pairs that patches that pass settle, 0 for the others, shape (size,); and these patches.
+
+    Where two of them contradict each other, their log-odds cancel.
     """
-    size = len(log_odds)
-    likely, low, high = np.zeros(size), np.zeros(size), np.zeros(size)
-    n_passed, n_checked, left = 0, 0, [np.empty(0, np.int64)]
-    total = sum(len(batch.which) for batch in batches)
+    low, high, passed, done = np.zeros(size), np.zeros(size), [np.empty(0, np.int64)], 0
+    total = sum(len(batch.which) for batch in scene.batches)
 
-    def one(position: int) -> tuple[Bools, Floats, Floats]:
-        batch = batches[position]
-        given = log_odds[pairs.entry[batch.entries]]
-        others = np.clip(given - own[batch.entries], -MAX_COST, MAX_COST)
-        return _check(batch, observed[position], batch.matrix(given), batch.matrix(others))
+    def one(question: Question) -> tuple[Question, Bools, Floats]:
+        return question, *_check(question, observed_blocks(scene.seen, question.batch.which))
 
-    for batch, (passed, graphs, odds) in zip(batches, ordered_map(one, range(len(batches)))):
-        entry = pairs.entry[batch.entries]
-        likely += np.bincount(entry, batch.pairs(graphs), size)
+    for question, right, odds in ordered_map(one, questions):
+        batch = question.batch
+        entry = scene.entry[batch.entries]
         np.minimum.at(low, entry, batch.pairs(odds))
         np.maximum.at(high, entry, batch.pairs(odds))
-        n_passed += int(passed.sum())
-        n_checked += len(passed)
-        progress("checking patches", n_checked, total)
-        if batch.size <= MAX_DESCENT:
-            left.append(batch.which[~passed])
-    return Checked(low + high, likely / np.maximum(pairs.counts, 1), n_passed, np.sort(np.concatenate(left)))
+        passed.append(batch.which[right])
+        done += len(right)
+        scene.progress(what, done, total)
+    return low + high, np.concatenate(passed)
 
 
-def _check(batch: Batch, observed: Floats, log_odds: Floats, cost: Floats) -> tuple[Bools, Floats, Floats]:
-    """Check and mend one batch: which patches passed, all graphs, and the log-odds of pairs where they did."""
+def _check(question: Question, observed: Floats) -> tuple[Bools, Floats]:
+    """Check and mend patches: which passed, and the log-odds of pairs where they did."""
+    batch, log_odds = question.batch, question.log_odds
     graphs, odds = (log_odds > 0).astype(float), np.zeros(log_odds.shape)
-    if batch.size > MAX_SIZE:
-        return np.zeros(len(graphs), dtype=bool), graphs, odds
-    passed = passes(graphs, batch.mu)
+    passed = np.zeros(len(graphs), dtype=bool)
+    passed[question.asked] = passes(graphs[question.asked], batch.mu[question.asked])
     off_diagonal = ~np.eye(batch.size, dtype=bool)
     wrong = expit(-np.abs(log_odds))[:, off_diagonal].sum(axis=1) / 2
-    for at in np.flatnonzero(passed | (wrong < MAX_WRONG[batch.size > MAX_DESCENT])):
-        patch = Patch(observed[at], batch.mu[at], float(batch.variance[at]), log_odds[at], cost[at])
+    for at in question.asked[(passed | (wrong < MAX_WRONG[batch.size > MAX_DESCENT]))[question.asked]].tolist():
+        patch = Patch(observed[at], batch.mu[at], float(batch.variance[at]), log_odds[at], question.cost[at])
         if not passed[at]:
             graphs[at], passed[at] = search(patch)
         if passed[at]:
             judged = judge(patch, graphs[at])
-            passed[at] = judged is not None
-            if judged is not None:
-                graphs[at], odds[at] = judged
-    return passed, graphs, odds
+            passed[at] = judged is not None and not (question.known[at] * (judged[0] - 0.5) < 0).any()
+            if judged is not None and passed[at]:
+                odds[at] = judged[1]
+    return passed, odds

@@ -7,7 +7,7 @@ neighbours and the values of likely edges join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def degrees_left(first: Leading, degrees: Degrees, counted: Floats, can: Floats)
     counted[first.hubs[0]] -= 1.0
     mean = np.maximum(mean, LEAST_LEFT)
     mean[first.hubs] = 0.0
-    partners = np.maximum(_over_component(mean, first) - mean, LEAST_LEFT)
+    partners = np.maximum(first.over_component(mean) - mean, LEAST_LEFT)
     decided = np.clip(1.0 - (can @ mean[:, :, None])[:, :, 0] / partners, 0.0, 1.0)
     pi = np.maximum(1.0 - degrees.variance / np.maximum(mean, LEAST_LEFT), MOST_VARIED)
     left = (mean - pi * counted) * (1.0 - decided) / np.maximum(1.0 - pi * decided, 1e-6)
@@ -147,25 +147,18 @@ def degrees_left(first: Leading, degrees: Degrees, counted: Floats, can: Floats)
 def count_degrees(means: Floats, first: Leading, start: Degrees, usual: Usual, scale: Scale | None) -> Degrees:
     """Infer degrees anew from the current probabilities (b, q, q) of the pairs inside each patch.
 
-    The count of a row is trusted to 30 %, that of all edges to 20 %; the volume found at the start to 15 %.
+    The count of a row is trusted to 30 %, that of all edges to 20 %; the volume found at the start to 5 %.
     Without that anchor missed edges would lower degrees, lower degrees raise the value that an edge must have,
     and so miss more. For the same reason a count below what was expected is trusted no more than one that meets
     it, unless the expectation was a guess.
     """
     doubtful = means * (1.0 - means)
     counted = means.sum(axis=2)
-    guess = (usual.whole.guessed & (first.hub < 0))[:, None]
-    expected = np.where(guess, counted, np.maximum(counted, start.mean))
+    expected = np.maximum(counted, start.mean)
     doubt = doubtful.sum(axis=2) + 0.05 + (0.3 * expected) ** 2
-    total, unsure = _over_component(counted, first), _over_component(doubtful.sum(axis=2), first)
+    total, unsure = first.over_component(counted), first.over_component(doubtful.sum(axis=2))
     one = 1.0 / (2 * unsure + (0.2 * total) ** 2 + 1e-9)
-    other = 1.0 / (0.15 * np.maximum(start.volume, 1.0)) ** 2
+    other = 1.0 / (0.05 * np.maximum(start.volume, 1.0)) ** 2
     volume = (total * one + start.volume * other) / (one + other)
-    return infer_degrees(first, volume, usual.spread, counted, doubt, scale)
-
-
-def _over_component(values: Floats, first: Leading) -> Floats:
-    """Sum values (b, q) over the component of each member."""
-    if first.together is None:
-        return np.repeat(values.sum(axis=1, keepdims=True), values.shape[1], axis=1)
-    return np.asarray(np.einsum("bij,bj->bi", first.together, values))
+    found = infer_degrees(first, volume, usual.spread, counted, doubt, scale)
+    return replace(found, mean=np.maximum(found.mean * volume / first.over_component(found.mean), 1.0))

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit, log_ndtr, logit
 
-from lograb.attacks.posterior.batches import Batch
-from lograb.attacks.posterior.box import box_inversion
-from lograb.attacks.posterior.degrees import LEAST_LEFT, Degrees, Scale, count_degrees, degrees_left, read_scale
+from lograb.attacks.posterior.batches import DROWNED, Batch
+from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
+from lograb.attacks.posterior.degrees import (
+    LEAST_LEFT,
+    Degrees,
+    Scale,
+    count_degrees,
+    degrees_left,
+    infer_degrees,
+    read_scale,
+)
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess, refit
-from lograb.attacks.posterior.leading import ZERO, Leading
-from lograb.attacks.posterior.volumes import Usual
+from lograb.attacks.posterior.leading import ZERO, Leading, leading
+from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
-from lograb.progress import Progress, ignore
-from lograb.types import Floats, Ints
+from lograb.types import Bools, Floats, Ints
+
+Verdicts = npt.NDArray[np.int8]
 
 MAX_LOG_ODDS = 60.0
-MIN_SHIFT, MAX_SHIFT = -4.0, 1.0
 CHANCE_APART = 1e-4
 LEAST_CHANCE, MOST_BY_CHANCE = 1e-5, 0.95
-MOST_BY_RULE = 10.0
-PROMISED = (0.7, 1.3)
+BALANCE_STEPS = 3
+UNSEEN = 0.1
+"""Share of the edges that a patch holds which shows no eigenvalue but 0."""
+LARGE, LITTLE = 500, 0.02
+"""Members from which a patch is not judged if a smaller share of its pairs is open."""
 ENOUGH_PAIRS = 100
 """From which the spread of errors is measured."""
 LEAST_DISPERSION = 0.1
+MOST_DISPERSION = 1.0
 LEAST_VARIANCE = 1.0 / (2 * MAX_LOG_ODDS)
 """Of what a patch reads, so that one that reads 0 or 1 says no more than `MAX_LOG_ODDS`."""
 SHARED = 0.05
@@ -53,37 +66,8 @@ class Patchwork:
     usual: Usual
     start: Degrees
 
-    @property
-    def peopled(self) -> bool:
-        """Whether every member has a neighbour: isolated ones would have shown in the eigenvalues, and gone."""
-        batch = self.batch
-        return batch.readable and (not batch.truncated or bool((batch.mu[:, -1] < 1.0 - ZERO).all()))
 
-
-@dataclass(frozen=True)
-class Pairs:
-    """All pairs that are judged.
-
-    Attributes
-    ----------
-    keys : int64 array, shape (m,), u * n_nodes + w, increasing
-    entry : int32 array
-        For each pair in each batch: its position in `keys`.
-    counts : int64 array, shape (m,)
-        Patches read that contain the pair.
-    verdict : int64 array, shape (m,)
-        1 and -1 where membership decides, else 0.
-    bins : int64 array, shape (m,)
-    """
-
-    keys: Ints
-    entry: np.ndarray
-    counts: Ints
-    verdict: Ints
-    bins: Ints
-
-
-def _chance(work: Patchwork, verdict: Ints) -> Floats:
+def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
     """Probability of each open pair if edges fell at random for these degrees, shape (b, q, q).
 
     With r the degrees left for open pairs and O_i the sum of r over the open partners of i, that is
@@ -105,133 +89,129 @@ def _chance(work: Patchwork, verdict: Ints) -> Floats:
     chance = np.minimum(rate[:, :, None] * rate[:, None, :], MOST_BY_CHANCE)
     if together is not None:
         chance = np.maximum(chance * together, CHANCE_APART)
+    if batch.readable and batch.truncated:  # isolated members do not show
+        chance[batch.mu[:, -1] > 1.0 - ZERO] *= UNSEEN
     diagonal = np.arange(batch.size)
     chance[:, diagonal, diagonal] = 0.0
     return np.asarray(chance)
 
 
-def odds_by_chance(works: list[Patchwork], pairs: Pairs) -> Floats:
+def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Judge all open pairs, each given the current estimate of all others, again and again."""
+    verdict = beliefs.known
+    unasked = [_unasked(batch, beliefs.open[scene.entry[batch.entries]]) for batch in scene.batches]
+    works, usual = settle(scene)
+    works = [work for work, done in zip(works, unasked) if not done]
+    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict)
+    odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    own = np.where(verdict[scene.entry] == 0, own, 0.0)
+    by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
+    judged = replace(beliefs, own=own, chance=expit(by_chance), degrees=by_start)
+    judged = judged.tell(degree_spread=usual.spread)
+    return judged.settle(judged.open, odds, Status.OPEN)
+
+
+def _unasked(batch: Batch, open_: Bools) -> bool:
+    """Whether nothing is left to ask a batch, or next to nothing for what it would cost."""
+    return not open_.any() or (batch.size > LARGE and float(open_.mean()) < LITTLE)
+
+
+def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
+    """Find degrees before anything is known about the pairs."""
+    batches, radius = scene.batches, scene.seen.protocol.d
+    guessed = [first_guess(batch) for batch in batches]
+    firsts = [leading(batch, hubs(batch, scene.centres) if radius == 1 else None) for batch in batches]
+    usual = usual_degrees(guessed, firsts)
+
+    def one(position: int) -> Patchwork:
+        first = firsts[position]
+        volume = volumes(batches[position], guessed[position], first, usual)
+        return Patchwork(batches[position], first, usual, infer_degrees(first, volume, usual.spread))
+
+    return list(ordered_map(one, range(len(batches)))), usual
+
+
+def hubs(batch: Batch, centres: Ints) -> Ints:
+    """Give the positions of the known centres, -1 for the others."""
+    centre = centres[batch.which]
+    return np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
+
+
+def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> Floats:
     """Log-odds of all pairs before any evidence but degrees and verdicts, averaged over patches, shape (m,)."""
-    flat = np.empty(len(pairs.entry))
+    flat, counts = np.zeros(len(scene.entry)), np.zeros(len(verdict))
 
     def judge(work: Patchwork) -> Floats:
-        chance = _chance(work, pairs.verdict[pairs.entry[work.batch.entries]])
+        chance = _chance(work, verdict[scene.entry[work.batch.entries]])
         return np.asarray(logit(np.maximum(work.batch.pairs(chance), LEAST_CHANCE)))
 
     for work, odds in zip(works, ordered_map(judge, works)):
         flat[work.batch.entries] = odds
-    return np.asarray(np.bincount(pairs.entry, flat, len(pairs.keys)) / np.maximum(pairs.counts, 1))
+        counts += np.bincount(scene.entry[work.batch.entries], minlength=len(verdict))
+    total = np.bincount(scene.entry, flat, len(verdict))
+    return np.where(counts > 0, total / np.maximum(counts, 1.0), logit(LEAST_CHANCE))
 
 
 def iterate(
-    works: list[Patchwork],
-    pairs: Pairs,
-    iterations: int,
-    damping: float,
-    start: Floats | None = None,
-    progress: Progress = ignore,
-) -> tuple[Floats, Floats, Floats]:
-    """Judge all pairs again and again, each given the current estimate of all others.
+    works: list[Patchwork], scene: Scene, verdict: Verdicts
+) -> tuple[Floats, Floats, Floats, Floats, list[Degrees]]:
+    """Judge all pairs, whole rounds at a time.
 
     Parameters
     ----------
-    start : float array, shape (m,), optional
-        First probabilities of the pairs; 0 or 1 where there is a verdict.
+    verdict : int8 array, shape (m,)
+        1 and -1 for pairs that are no question, else 0.
 
     Returns
     -------
-    evidence, prior : float arrays, shape (m,)
-        Log-likelihood ratios, summed over patches, and log-odds before them.
+    evidence, prior, by_chance : float arrays, shape (m,)
+        Log-likelihood ratios, summed over patches; log-odds before them; and those by degrees and verdicts alone.
     own : float array
-        For each pair in each batch: by how much the ratio would fall without what this patch read last.
+        For each pair in each patch: by how much the ratio would fall without what this patch read last.
+    degrees : list of Degrees, for each batch
     """
-    size = len(pairs.keys)
-    free = pairs.verdict == 0
-    read, fused = np.zeros((4, len(pairs.entry))), np.zeros((4, size))
-    ratio, rule = np.zeros(size), np.zeros(size)
-    by_chance = odds_by_chance(works, pairs)
+    size, entry, settings = len(verdict), scene.entry, scene.settings
+    free, read, fused = verdict == 0, np.zeros((4, len(entry))), np.zeros((4, size))
+    ratio: Floats = np.zeros(size)
+    by_chance = odds_by_chance(works, scene, verdict)
+    prior = _balanced(scene.lift, free, by_chance)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
-    shift = np.zeros(int(pairs.bins.max(initial=0)) + 1)
-    prior: Floats = by_chance
-    evidence: Floats = np.zeros(size)
-    probability: Floats | None = start
-    for number in range(iterations):
-        progress("judging pairs", number, iterations)
+    degrees = [work.start for work in works]
+    probability: Floats | None = None
+    for number in range(settings.iterations):
+        scene.progress("judging pairs", number, settings.iterations)
         current: Floats | None = probability
-        last = number == iterations - 1
+        last = number == settings.iterations - 1
 
-        def judge(at: int, current: Floats | None = current, last: bool = last) -> tuple[Floats, Scale]:
+        def judge(
+            at: int, current: Floats | None = current, last: bool = last
+        ) -> tuple[Floats, Scale | None, Degrees]:
             work = works[at]
-            entry = pairs.entry[work.batch.entries]
-            means = None if current is None else work.batch.matrix(current[entry])
-            return _judge(work, means, pairs.verdict[entry], pairs.counts[entry], scales[at], last)
+            place = entry[work.batch.entries]
+            means = None if current is None else work.batch.matrix(current[place])
+            return _judge(work, means, verdict[place], scene.counts[place], scales[at], last)
 
-        revised, kept = (again, damping) if number else (range(len(works)), 0.0)
-        for at, (part, scale) in zip(revised, ordered_map(judge, revised)):
-            read[:, works[at].batch.entries], scales[at] = part, scale
-        fused = _fuse(read, pairs.entry, size)
+        revised, kept = (again, settings.damping) if number else (range(len(works)), 0.0)
+        for at, found in zip(revised, ordered_map(judge, revised)):
+            read[:, works[at].batch.entries], scales[at], degrees[at] = found
+        fused = _fuse(read, entry, size)
         ratio = kept * ratio + (1 - kept) * (_over_factor(*fused[:3]) + fused[3])
-        if current is not None:
-            rule = kept * rule + (1 - kept) * _joined([work for work in works if work.peopled], pairs, current)
-        evidence = ratio + rule
-        if probability is not None:
-            shift = _shift(shift, pairs.bins, free, by_chance, probability)
-            prior = by_chance + shift[pairs.bins]
-        log_odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
-        judged = np.where(free, expit(log_odds), pairs.verdict > 0)
-        probability = judged if probability is None else damping * probability + (1 - damping) * judged
-    return evidence, prior, _parts(read, pairs.entry, works, fused)
+        log_odds = np.clip(ratio + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        judged = np.where(free, expit(log_odds), verdict > 0)
+        kept = settings.damping
+        probability = judged if probability is None else kept * probability + (1 - kept) * judged
+    return ratio, prior, by_chance, _parts(read, entry, works, fused), degrees
 
 
-def _joined(works: list[Patchwork], pairs: Pairs, probability: Floats) -> Floats:
-    """Log-likelihood ratio of each pair from the rule that every member has a neighbour in its patch.
-
-    If no other pair of i is an edge, (i, j) must be one: the ratio is -log(1 - Π_{k≠j} (1 - p_ik)), from both
-    ends. Patches that overlap say the same; the strongest of them counts.
-    """
-    best = np.zeros(len(pairs.keys))
-
-    def judge(work: Patchwork) -> Floats:
-        batch = work.batch
-        absent = np.log1p(-np.minimum(batch.matrix(probability[pairs.entry[batch.entries]]), 1.0 - 1e-9))
-        others = np.minimum(absent.sum(axis=2)[:, :, None] - absent, -1e-9)
-        ratio = -np.log(-np.expm1(others))
-        if work.first.together is not None:  # members without an edge may be left
-            ratio = np.where(work.first.isolated[:, :, None], 0.0, ratio)
-        return np.minimum(batch.pairs(ratio + ratio.swapaxes(1, 2)), MOST_BY_RULE)
-
-    for work, ratios in zip(works, ordered_map(judge, works)):
-        np.maximum.at(best, pairs.entry[work.batch.entries], ratios)
-    return best
-
-
-def _shift(shift: Floats, bins: Ints, free: np.ndarray, by_chance: Floats, probability: Floats) -> Floats:
-    """Move the prior of each bin towards the share of edges found in it (one step of expectation-maximisation)."""
-    expected = expit(by_chance + shift[bins])
-    found = np.bincount(bins[free], probability[free], len(shift)) + 1.0
-    promised = np.bincount(bins[free], expected[free], len(shift)) + 1.0
-    moved = np.clip(shift + np.log(found / promised), MIN_SHIFT, MAX_SHIFT)
-    # Bins may trade edges, but all together keep about as many as the degrees promise: else a weak estimate that
-    # finds few edges would come to expect few.
-    ratio = expit(by_chance + moved[bins])[free].sum() / max(expit(by_chance)[free].sum(), 1e-9)
-    return np.asarray(moved - np.log(ratio / np.clip(ratio, *PROMISED)) if ratio > 0 else moved)
-
-
-def _start(work: Patchwork, batch: Batch, verdict: Ints) -> Floats:
-    """First probabilities of the pairs: by chance, or by the box where there is no noise but a hidden part."""
-    means, degrees = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float))), work.start
-    exact = np.flatnonzero((batch.variance == 0) & batch.truncated)
-    if len(exact):
-        root = np.sqrt(degrees.mean[exact])
-        upper = 1.0 / (root[:, :, None] * root[:, None, :])
-        diagonal = np.arange(batch.size)
-        upper[:, diagonal, diagonal] = 0.0
-        found = box_inversion(batch.frame[exact], batch.mu[exact], upper)
-        # The box is an estimate, not a verdict: keep a tenth of the doubt.
-        means[exact] = 0.9 * found * root[:, :, None] * root[:, None, :] + 0.1 * means[exact]
-    return means
+def _balanced(lift: Floats, free: Bools, by_chance: Floats) -> Floats:
+    """Log-odds by chance with a lift, lowered alike until they promise as many edges as the degrees do."""
+    promised, odds = float(expit(by_chance)[free].sum()), by_chance + lift
+    for _ in range(BALANCE_STEPS if lift.any() else 0):
+        p = expit(odds[free])
+        odds = odds - (float(p.sum()) - promised) / max(float((p * (1.0 - p)).sum()), 1e-9)
+    return odds
 
 
 def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats, counts: Ints) -> Floats:
@@ -250,7 +230,7 @@ def _weigh(estimate: Floats, variance: Floats, value: Floats, doubt: Floats, cou
     return np.stack([information, value * estimate / wide, information * shared, alone])
 
 
-def _fuse(read: Floats, entry: np.ndarray, size: int) -> Floats:
+def _fuse(read: Floats, entry: npt.NDArray[np.int32], size: int) -> Floats:
     """Sum what patches read: information, score and part without s of all pairs, and the variance of s, (4, m)."""
     information, score, shared, alone = (np.bincount(entry, row, size) for row in read)
     return np.stack([information, score, shared / np.maximum(information, 1e-12), alone])
@@ -265,9 +245,9 @@ def _over_factor(information: Floats, score: Floats, spread: Floats) -> Floats:
     return np.asarray(everywhere + log_ndtr(after) - log_ndtr((1.0 - LEAST_FACTOR) / np.sqrt(spread)))
 
 
-def _parts(read: Floats, entry: np.ndarray, works: list[Patchwork], fused: Floats) -> Floats:
+def _parts(read: Floats, entry: npt.NDArray[np.int32], works: list[Patchwork], fused: Floats) -> Floats:
     """By how much the log-likelihood ratio of a pair would fall without each of its patches, for each reading."""
-    joint, found = _over_factor(*fused[:3]), np.empty(len(entry))
+    joint, found = _over_factor(*fused[:3]), np.zeros(len(entry))
     for work in works:
         at = work.batch.entries
         pair, (information, score, _, alone) = entry[at], read[:, at]
@@ -277,8 +257,8 @@ def _parts(read: Floats, entry: np.ndarray, works: list[Patchwork], fused: Float
 
 
 def _judge(
-    work: Patchwork, means: Floats | None, verdict: Ints, counts: Ints, scale: Scale | None, last: bool
-) -> tuple[Floats, Scale]:
+    work: Patchwork, means: Floats | None, verdict: Verdicts, counts: Ints, scale: Scale | None, last: bool
+) -> tuple[Floats, Scale | None, Degrees]:
     """What a batch says about its pairs (see `_weigh`), and what that says about degrees.
 
     `means` and `scale` are None before the first iteration. In the last one the variance that theory claims gives
@@ -287,11 +267,14 @@ def _judge(
     batch, degrees = work.batch, work.start
     if means is None:
         batch = first_guess(batch)
-        means = _start(work, batch, verdict)
+        means = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float)))
     else:
         degrees = count_degrees(means, work.first, work.start, work.usual, scale)
         root = 1.0 / np.sqrt(degrees.mean)
         batch = refit(batch, means * root[:, :, None] * root[:, None, :])
+    strength = np.repeat(work.batch.strength, batch.size * (batch.size - 1) // 2)
+    if strength.max() < DROWNED:
+        return np.zeros((4, len(strength))), None, degrees
     found = pair_evidence(batch, means, degrees.mean, work.first.isolated)
     scale = read_scale(means, found.estimate, found.variance + found.shared, degrees.mean)
     noise, shared = batch.pairs(found.variance), found.shared
@@ -307,11 +290,11 @@ def _judge(
     one, two = (growth[:, index].ravel() for index in np.triu_indices(batch.size, k=1))
     value = 1.0 / np.sqrt((1.0 + one * more) * (1.0 + two * more))
     estimate = batch.pairs(found.estimate)
-    if last:
-        claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
-        factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
-        noise, hidden = factor * noise, factor * hidden
-    return _weigh(estimate, np.maximum(noise, hidden), value, doubt, counts), scale
+    claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
+    factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
+    factor = np.maximum(factor, LEAST_DISPERSION if last else 1.0)
+    noise, hidden = factor * noise, factor * hidden
+    return strength * _weigh(estimate, np.maximum(noise, hidden), value, doubt, counts), scale, degrees
 
 
 def _dispersion(batch: Batch, squares: Floats) -> Floats:
@@ -325,4 +308,4 @@ def _dispersion(batch: Batch, squares: Floats) -> Floats:
         factor[noisy] = each[noisy].mean(axis=1)
     elif each[noisy].size >= ENOUGH_PAIRS:
         factor[noisy] = each[noisy].mean()
-    return np.repeat(np.clip(factor, LEAST_DISPERSION, 1.0), each.shape[1])
+    return np.repeat(np.minimum(factor, MOST_DISPERSION), each.shape[1])

@@ -25,7 +25,8 @@ def first_guess(batch: Batch) -> Batch:
     if not batch.paired or batch.truncated:  # the hidden part spoils the diagonal
         mean = batch.mu.mean(axis=1, keepdims=True) if batch.valued else np.full((len(batch.which), 1), TYPICAL_MU)
         # The hidden part has mean eigenvalue -r mean / (q - r), because the trace of S is zero.
-        return replace(batch, mu=np.repeat(mean * q / max(q - r, 1), r, axis=1), paired=True, valued=True)
+        return replace(batch, mu=np.repeat(mean * q / max(q - r, 1), r, axis=1), paired=True, valued=True,
+                       guessed=True)
     return replace(batch, mu=_from_diagonal(batch))
 
 

@@ -61,10 +61,23 @@ class Leading:
             return np.full(self.entries.shape, float(self.entries.shape[1]))
         return np.asarray(self.together.sum(axis=2))
 
+    def over_component(self, values: Floats) -> Floats:
+        """Sum values (b, q) over the component of each member."""
+        if self.together is None:
+            return np.repeat(values.sum(axis=1, keepdims=True), values.shape[1], axis=1)
+        return np.asarray(np.einsum("bij,bj->bi", self.together, values))
+
     @property
     def isolated(self) -> Bools:
         """Members without an edge in the patch, shape (b, q): d / vol is 1 there, and at most 1/2 elsewhere."""
         return np.asarray(self.entries**2 > 0.75) & (self.together is not None)
+
+
+def zero_columns(batch: Batch) -> Bools:
+    """Columns with eigenvalue 0, shape (b, r)."""
+    zero = batch.mu > 1.0 - ZERO
+    zero[:, 0] = True
+    return np.asarray(zero)
 
 
 def leading(batch: Batch, hub: Ints | None = None) -> Leading:
@@ -76,8 +89,7 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
     scale = attenuation(batch)[:, None]
     first = batch.frame[:, :, 0]
     inside = (batch.frame**2).sum(axis=2)
-    zero = batch.mu > 1.0 - ZERO
-    zero[:, 0] = True
+    zero = zero_columns(batch)
     alike = (batch.frame**2 * zero[:, None, :]).sum(axis=2)  # in which any basis would do
     variance = batch.variance[:, None] * (1.0 - inside + 0.5 * np.maximum(inside - alike, 0.0))
     sign = np.where(first.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
@@ -85,13 +97,23 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
     if batch.valued and (zero.sum(axis=1) > 1).any():
         several = zero.sum(axis=1, keepdims=True) > 1
         rows = batch.frame * (zero * np.sqrt(scale))[:, None, :]
-        lengths = np.maximum((rows**2).sum(axis=2) - variance * zero.sum(axis=1, keepdims=True), 1e-3)
+        n_zero = zero.sum(axis=1, keepdims=True)
+        lengths = (rows**2).sum(axis=2) - variance * n_zero
+        spread = np.sqrt(2.0 * n_zero * variance**2 + 4.0 * variance * np.maximum(lengths, 0.0))  # of a length
+        lengths = np.maximum(lengths, 1e-3)
         entries = np.where(several, np.sqrt(lengths), entries)
+        wide = spread**2 / (4.0 * np.maximum(lengths, spread) + 1e-12)
         # cos² of two rows is 1 inside a component and 0 across, but for what noise adds to it.
         products = (rows @ rows.swapaxes(1, 2)) ** 2
-        noise = variance[:, :, None] * lengths[:, None, :]
-        both = lengths[:, :, None] * lengths[:, None, :]
+        noise, least = variance[:, :, None] * lengths[:, None, :], np.maximum(lengths, spread)
+        both = least[:, :, None] * least[:, None, :]
         together = np.clip((products - noise - noise.swapaxes(1, 2)) / both, 0.0, 1.0)
-        together = np.where(several[:, :, None], together, 1.0)
+        # Rows that drown in noise are short, and therefore in a large component: all in the same.
+        drowned = 1.0 - batch.strength[:, None] * lengths**2 / (lengths**2 + spread**2)
+        apart = (1.0 - drowned[:, :, None] * drowned[:, None, :]) * (1.0 - together)
+        together = 1.0 - np.where(several[:, :, None], apart, 0.0)
+        variance = np.where(several, np.maximum(variance, wide), variance)
         together[:, np.arange(q), np.arange(q)] = 1.0
+    silent = batch.strength == 0  # the first column is not that of degrees
+    entries[silent], variance[silent] = q**-0.5, 1.0
     return Leading(entries, variance, together, hub)

@@ -15,14 +15,13 @@ raises each pair, the result is the exact posterior.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
-from lograb.attacks.posterior.rounds import CERTAIN, probabilities
-from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.pairs import unpair
 from lograb.ragged import pointer, ranges
 from lograb.types import Bools, Floats, Ints
@@ -33,8 +32,9 @@ MOST_MEMBERS = 20_000_000
 """Members of the balls around known neighbours, summed over all nodes, up to which pairs are ruled out."""
 FAINT = 1e-3
 """Probability up to which a known pair is on no path: it counts as impossible."""
-SOUND = 5.0
-"""Log-odds by a check beyond which a pair is known."""
+MOST_UNSURE = 0.1
+"""Expected number of wrong pairs, over that of edges, up to which paths are followed."""
+ENOUGH = 100.0
 IN_REACH = 0.05
 """Share of edges among open pairs in reach on which the model is wrong."""
 ITERATIONS = 20
@@ -66,46 +66,56 @@ class Paths:
     inside: Bools
 
 
-def reconcile(
-    keys: Ints,
-    judged: Floats,
-    checked: Floats,
-    ball: Ints,
-    tells: Bools,
-    n_nodes: int,
-    settings: PosteriorSettings,
-) -> tuple[Floats, Floats]:
-    """Judge pairs again by the balls, of radius 2 or more, that they lie in or out of.
+def paths(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Doubt the model on a few pairs, and judge again those that balls of radius 2 or more say something about."""
+    if scene.whole.protocol.d > 1 and len(scene.ball):
+        return reconcile(scene, beliefs)
+    return _misfit(beliefs, scene.settings.misfit, None)
+
+
+def _misfit(beliefs: Beliefs, misfit: float, share: float | None) -> Beliefs:
+    """Take the model to be wrong on some open pairs, of which a share are edges: as among all unless given."""
+    probability, open_ = beliefs.probability, beliefs.open
+    share = float(probability[open_].mean()) if share is None and open_.any() else share or 0.0
+    mixed = np.clip((1.0 - misfit) * probability + misfit * share, expit(-CERTAIN), expit(CERTAIN))
+    return beliefs.settle(open_, logit(mixed), Status.OPEN)
+
+
+def reconcile(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Judge pairs again by the balls, of radius 2 or more, that they lie in or out of."""
+    read = np.concatenate([batch.which for batch in scene.batches])
+    tells = np.isin(np.arange(scene.whole.n_nodes), scene.centres[read]) & (scene.whole.protocol.d == 2)
+    return by_balls(beliefs, scene.ball, tells, scene.whole.n_nodes, scene.settings.misfit)
+
+
+def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: float) -> Beliefs:
+    """Rule out pairs that known edges bar, and let the others exchange messages with what balls say.
 
     Parameters
     ----------
-    keys : int64 array, shape (m,), increasing
-    judged, checked : float arrays, shape (m,)
-        Log-odds as in `probabilities`.
     ball : int64 array, increasing
         centre * n_nodes + member, without the centres themselves.
     tells : bool array, shape (n_nodes,)
         As in `list_paths`.
-
-    Returns
-    -------
-    probability : float array, shape (m,)
-    known : float array, shape (m,)
-        Log-odds of pairs that are no question any more, 0 for the others.
+    misfit : float
+        Share of open pairs on which the model is wrong.
     """
-    known = np.where(np.abs(judged) == CERTAIN, judged, np.where(np.abs(checked) > SOUND, checked, 0.0))
-    edges = np.flatnonzero(known > 0)
+    keys, edges = beliefs.keys, np.flatnonzero(beliefs.known > 0)
     # Where two known edges lead out of a ball together, the one at its centre is usually right.
-    known[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = 0.0
+    reopened = np.zeros(len(keys), dtype=bool)
+    reopened[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = True
+    beliefs = beliefs.settle(reopened, beliefs.log_odds, Status.OPEN)
+    known = beliefs.known
     barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
-    judged, checked = np.where(barred, -CERTAIN, judged), np.where(barred, 0.0, checked)
-    known = np.where(barred, -CERTAIN, known)
-    probability = probabilities(judged, checked, settings.misfit, IN_REACH)
-    probability = np.clip(probability, expit(-CERTAIN), expit(CERTAIN))
-    free = known == 0
-    paths = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
-    log_odds = follow(paths, logit(probability), free, checked != 0)
-    return np.asarray(expit(np.clip(log_odds, -CERTAIN, CERTAIN))), known
+    beliefs = beliefs.settle(barred, np.full(len(keys), -CERTAIN), Status.CERTAIN)
+    beliefs = _misfit(beliefs, misfit, IN_REACH)
+    free, probability = beliefs.known == 0, beliefs.probability
+    unsure = np.minimum(probability, 1.0 - probability)[free].sum()
+    if unsure > MOST_UNSURE * max(probability.sum(), ENOUGH):  # where little is known messages run away
+        return beliefs
+    listed = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
+    log_odds = follow(listed, logit(probability), free, beliefs.status == Status.WEIGHED)
+    return replace(beliefs, log_odds=np.clip(log_odds, -CERTAIN, CERTAIN))
 
 
 def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:

@@ -1,7 +1,8 @@
-"""The attack itself: all evidence on all pairs, fused and iterated."""
+"""The attack itself: a list of stages, each of which takes what is believed of all pairs and improves it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,27 +12,35 @@ from lograb.attacks.attack import Attack
 from lograb.attacks.baselines.membership import membership
 from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.known_defences import EXACT, read_values, unsanitise, value_noise
-from lograb.attacks.posterior.batches import Batch, patch_noise, readable
-from lograb.attacks.posterior.families import FAINT, check_together, patches_to_ask
-from lograb.attacks.posterior.fusion import Pairs
+from lograb.attacks.posterior.batches import patch_noise, readable, stack
+from lograb.attacks.posterior.beliefs import Beliefs, Scene, survey
+from lograb.attacks.posterior.checksum import again, check
+from lograb.attacks.posterior.fusion import judge
 from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
-from lograb.attacks.posterior.paths import reconcile
-from lograb.attacks.posterior.rounds import judge_again, judge_in_rounds, probabilities
-from lograb.attacks.posterior.rules import ball_keys, known_centres, likeness_bins, star_keys, verdicts
+from lograb.attacks.posterior.paths import paths
+from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.attacks.posterior.settings import PosteriorSettings
-from lograb.pairs import pair_keys, shared_pairs, unpair
+from lograb.attacks.posterior.solving import rows
+from lograb.attacks.posterior.temper import temper
+from lograb.pairs import shared_pairs, unpair
 from lograb.progress import Progress, ignore
-from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
+from lograb.types import Floats, Ints, Observations, Reconstruction
 
+STAGES: dict[str, Callable[[Scene, Beliefs], Beliefs]] = {
+    "rows": rows,
+    "judge": judge,
+    "check": check,
+    "again": again,
+    "paths": paths,
+    "temper": temper,
+}
+"""What is done, in this order."""
+NEED_EXACT_VALUES = ("rows", "check", "again")
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
 """Distance from 0 and 1 that certain pairs keep."""
 LISTED = 1e-3
 """Pairs below this probability are not listed."""
-TOGETHER = 2
-"""How often patches are checked together."""
-UNMENDED = 0.2
-"""Share of open pairs on which the judgement is worth nothing where patches cannot be mended."""
 CO_OCCURRENCE = 0.25
 """Probability of the pairs that co-occurrence alone picks out."""
 
@@ -49,7 +58,8 @@ class Posterior(PosteriorSettings, Attack):
     ) -> Reconstruction:
         """Give every pair that shares a patch a probability."""
         exact = value_noise(seen) <= EXACT  # else eigenvalues are no checksum
-        settings = self if exact else self.model_copy(update={"checks": 0})
+        left = tuple(name for name in self.stages if exact or name not in NEED_EXACT_VALUES)
+        settings = self.model_copy(update={"stages": left})
         return unsanitise(seen, posterior(read_values(seen), rng, settings, progress))
 
 
@@ -73,55 +83,21 @@ def posterior(
         told = {**answer.diagnostics, "patches": patches}
         return replace(answer, nodes=np.unique(whole.nodes), diagnostics=told)
     centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
-
-    def number(batches: list[Batch]) -> Pairs:
-        return _pairs(whole, batches, centres, use_members)
-
-    rounds = judge_in_rounds(seen, which, variance, centres, number, settings, progress)
-    keys, judged, checked, usual, told = rounds
-    radius, ball = whole.protocol.d, ball_keys(whole, centres)
-    if radius < 2 or not len(ball):
-        probability = probabilities(judged, checked, settings.misfit)
-    else:
-        tells = np.isin(np.arange(whole.n_nodes), centres[which]) & (radius == 2)
-
-        def reconciled(judged: Floats, checked: Floats) -> tuple[Floats, Floats]:
-            return reconcile(keys, judged, checked, ball, tells, whole.n_nodes, settings)
-
-        failed = np.zeros(len(keys), dtype=bool)
-        for left in range(TOGETHER if _checkable(seen, settings) else 0, -1, -1):
-            probability, known = reconciled(judged, checked)
-            doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)
-            asked = patches_to_ask(seen, which, keys, doubt) if left else which[:0]
-            if not len(asked):
-                break
-            again = judge_again(seen, asked, variance, centres, number, settings, usual, keys, judged, known)
-            found, failed = check_together(seen, asked, variance, keys, reconciled(again, checked)[0], known,
-                                           progress)  # fmt: skip
-            new = (known == 0) & (found != 0) & (found != checked)
-            if not new.any():
-                break
-            checked = np.where(new, found, checked)
-        probability = _doubted(probability, failed & (known == 0))
-    told |= {"patches": patches, "sigma": float(np.sqrt(np.median(variance[which])))}
-    return _answer(whole, keys, probability, told, empty=_members(whole, empty))
+    ball = ball_keys(whole, centres) if use_members else np.empty(0, np.int64)
+    batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
+    scene, beliefs = survey(seen, whole, batches, variance, centres, ball, settings, progress)
+    for name, stage in STAGES.items():
+        if name in settings.stages:
+            beliefs = stage(scene, beliefs)
+    sigma = float(np.sqrt(np.median(variance[which])))
+    told = {"passed": []} | beliefs.told | {"patches": patches, "sigma": sigma}
+    keys, probability, missing = beliefs.beyond
+    keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
+    return _answer(whole, keys, probability, told, empty=_members(whole, empty), missing=missing)
 
 
 def _members(seen: Observations, which: Ints | None) -> Observations | None:
     return None if which is None else members_only(seen, np.isin(np.arange(seen.n_patches), which))
-
-
-def _doubted(probability: Floats, failed: Bools) -> Floats:
-    """Take back some certainty about open pairs of patches that fail the check and cannot be mended."""
-    failed = failed & (np.minimum(probability, 1.0 - probability) > FAINT)
-    share = float(probability[failed].mean()) if failed.any() else 0.0
-    return np.where(failed, (1.0 - UNMENDED) * probability + UNMENDED * share, probability)
-
-
-def _checkable(seen: Observations, settings: PosteriorSettings) -> bool:
-    """Whether patches can be checked: their eigenvalues are known, and which columns they belong to."""
-    valued = "eigenvalues" in settings.channels and seen.values is not None
-    return settings.checks > 0 and valued and seen.protocol.gauge != "rotation"
 
 
 def _answer(
@@ -131,6 +107,7 @@ def _answer(
     told: dict[str, Any],
     calibrated: bool = True,
     empty: Observations | None = None,
+    missing: float = 0.0,
 ) -> Reconstruction:
     """List the pairs that are not negligible, and claim those above the best cut; none in `empty` patches."""
     if empty is not None:
@@ -138,7 +115,7 @@ def _answer(
         probability = np.where(inside, SURE, probability)
     listed = probability >= LISTED
     judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
-    cut, expected = best_expected_f1(scores)
+    cut, expected = best_expected_f1(scores, float(probability[~listed].sum()) + missing)
     claimed = scores >= cut
     told = told | {"cut": cut if np.isfinite(cut) else None, "expected": expected, "judged": len(keys),
                    "unlisted": float(probability[~listed].mean()) if not listed.all() else 0.0}
@@ -157,22 +134,3 @@ def _by_membership(
     sure = found.diagnostics["rule"] != "co-occurrence"
     probability = np.full(len(keys), 1 - SURE if sure else CO_OCCURRENCE)
     return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]}, sure, empty)
-
-
-def _pairs(seen: Observations, batches: list[Batch], centres: Ints, use_members: bool) -> Pairs:
-    """Number the pairs of all batches, and let membership decide what it can."""
-    n = seen.n_nodes
-    ball = ball_keys(seen, centres) if use_members else np.empty(0, np.int64)
-    inside = [pair_keys(batch.members, n)[0].ravel() for batch in batches]
-    radius = seen.protocol.d
-    stars = star_keys(ball, n) if radius == 1 else np.empty(0, np.int64)
-    keys, entry = np.unique(np.concatenate([*inside, stars]), return_inverse=True)
-    entry = entry[: len(entry) - len(stars)].astype(np.int32)
-    counts = np.bincount(entry, minlength=len(keys))
-    pairs = unpair(keys, n)
-    verdict, bins = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-    if use_members:
-        verdict = verdicts(pairs, ball, centres, n, radius)
-        occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
-        bins = likeness_bins(pairs, counts, occurrences, verdict == 0)
-    return Pairs(keys, entry, counts, verdict, bins)

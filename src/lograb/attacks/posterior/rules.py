@@ -10,9 +10,9 @@ import numpy as np
 
 from lograb.attacks.baselines.centres import possible_centres
 from lograb.ragged import owners
-from lograb.types import Floats, Ints, Observations
+from lograb.types import Bools, Floats, Ints, Observations
 
-N_BINS = 12
+TIED = 1e-12
 
 
 def known_centres(seen: Observations) -> Ints:
@@ -62,22 +62,13 @@ def verdicts(pairs: Ints, ball: Ints, centres: Ints, n_nodes: int, radius: int) 
     return verdict
 
 
-def likeness_bins(pairs: Ints, counts: Ints, occurrences: Ints, free: np.ndarray) -> Ints:
-    """Sort pairs into bins by the share of their patches that they have in common.
-
-    Parameters
-    ----------
-    pairs : int64 array, shape (m, 2)
-    counts : int64 array, shape (m,)
-        Patches that contain both nodes.
-    occurrences : int64 array, shape (n_nodes,)
-        Patches that contain each node.
-    free : bool array, shape (m,)
-        The pairs whose quantiles bound the bins.
-    """
+def closest(pairs: Ints, counts: Ints, occurrences: Ints) -> Bools:
+    """Tell which pairs (m, 2) share the largest part of their patches, for one of the two nodes; ties count."""
     both: Floats = np.sqrt(occurrences[pairs[:, 0]] * occurrences[pairs[:, 1]].astype(float))
     likeness = counts / np.maximum(both, 1.0)
-    if not free.any():
-        return np.zeros(len(pairs), dtype=np.int64)
-    bounds = np.quantile(likeness[free], np.linspace(0, 1, N_BINS + 1)[1:-1])
-    return np.searchsorted(bounds, likeness, side="left")
+    if not len(likeness) or np.ptp(likeness) <= TIED:
+        return np.zeros(len(pairs), dtype=bool)
+    best = np.zeros(len(occurrences))
+    np.maximum.at(best, pairs[:, 0], likeness)
+    np.maximum.at(best, pairs[:, 1], likeness)
+    return np.asarray(likeness >= np.minimum(best[pairs[:, 0]], best[pairs[:, 1]]) * (1 - TIED))

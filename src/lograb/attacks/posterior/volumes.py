@@ -1,48 +1,45 @@
 """How many edges a patch holds: the volume vol = Σ d, which its first eigenvector leaves open.
 
-It follows from a hub, a member joined to all others, whose entry is √((q - 1) / vol); or from the entries of S,
-because scaled entries are 0 or 1: vol Σ_ij S_ij² u_i² u_j² = Σ_ij S_ij u_i u_j = 1; or, where the hidden part of S
-spoils that sum or noise drowns the hub, from the other patches: log(vol / (q - 1)) is close to a line in log q.
+With s = d / vol, the squares of the first eigenvector, Σ_i s_i (S²)_ii = Σ_ij a_ij / (vol d_j) = q / vol. The kept
+columns give (S²)_ii up to the hidden eigenvalues, of which the mean is known (the diagonal of S is 0), and the
+largest possible value. A hub, a member joined to all others, tells more: its entry is √((q - 1) / vol).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from lograb.attacks.posterior.batches import Batch
-from lograb.attacks.posterior.evidence import kept_entries
-from lograb.attacks.posterior.leading import Leading
+from lograb.attacks.posterior.evidence import attenuation
+from lograb.attacks.posterior.leading import Leading, zero_columns
 from lograb.types import Bools, Floats, Ints
 
 TYPICAL_RATIO = 2.0
-"""Volume over that of a tree on the same nodes, where no patch tells. Too large costs little; too small would have
-edges read less than 1, and then be missed."""
-SMALL = 30.0
-MAX_MULTIPLE = 5
-MAX_NOISE = 1.0
+"""Volume over that of a tree on the same nodes, where nothing tells."""
+BULK = 0.3
+"""Variance of hidden eigenvalues over the square of the distance from their mean to the last one kept: 1/4 for a
+semicircle, 1/3 for equal spacing."""
+NOISE_ERROR = 0.3
+"""Relative error by noise for each σ² q, over that of the mean for all members."""
+OWN_ERROR = 3.0
+"""The same of the mean of a member's hidden eigenvalues."""
+LEAST_HIDDEN = 1e-3
+NEAR = (0.3, 3.0)
+"""Bounds of what a patch tells, in units of that mean."""
+VOLUME_ERROR = 0.03
+"""Variance of the logarithm of a volume that no hub tells."""
+SOME_DENSE = 0.25
+"""Share of patches with a dense rim before any of them is seen."""
+STEPS = 20
+MAX_MULTIPLE = 200
 LEAST_ENTRY = 1e-2
 LEAST_REST = 0.05
-MAX_ERROR = 0.5
-MIN_PATCHES = 20
-LINE_STEPS = 20
-LEAST_VARIANCE = 0.01
-CLASS_WIDTH = 0.25
-
-
-@dataclass(frozen=True)
-class Line:
-    """What is usual in patches of size q: normal around level + slope log q, or a guess if few patches tell."""
-
-    level: float
-    slope: float = 0.0
-    variance: float = 0.0
-    guessed: bool = False
-
-    def __call__(self, q: int) -> float:
-        """Give the mean at size q."""
-        return float(self.level + self.slope * np.log(q))
+CALM = 1.0
+"""σ² q up to which a patch tells how much degrees vary."""
 
 
 @dataclass(frozen=True)
@@ -53,35 +50,15 @@ class Usual:
     ----------
     spread : float
         Squared coefficient of variation of degrees inside a patch; those of hubs do not count, they are known.
-    whole, around : Line
-        log(vol / (q - 1)) in connected patches, and in patches with a hub.
+    dense : float
+        Share of patches with a hub around which most are joined to each other.
+    ratio : float
+        Typical vol / (q - 1), of patches that tell.
     """
 
     spread: float
-    whole: Line
-    around: Line
-
-
-def _inverse_volume(batch: Batch, first: Leading) -> Floats:
-    """Estimate 1 / vol = Σ_ij S_ij² s_i s_j, with s = d / vol, from the entries of complete patches, shape (b,).
-
-    The same noise is in S and in s, and to leading order adds 4 σ² (Σ_j s_j² - 1 / vol) to the sum, which is taken
-    away; as long as σ² is small.
-    """
-    entries, noise = kept_entries(batch)
-    diagonal = np.arange(batch.size)
-    squares = entries**2 - noise
-    squares[:, diagonal, diagonal] = 0.0
-    shares = first.entries**2 - first.variance
-    both = np.einsum("bij,bi,bj->b", squares, shares, shares)
-    bias = 4.0 * batch.variance
-    return np.asarray((both - bias * _fourth_powers(first).sum(axis=1)) / np.maximum(1.0 - bias, 0.5))
-
-
-def _tells(batch: Batch, first: Leading) -> Bools:
-    """Patches whose entries tell their volume: complete and connected, with little noise; shape (b,)."""
-    calm = batch.variance * batch.size < MAX_NOISE
-    return np.asarray(first.connected & calm & (not batch.truncated) & (batch.size >= 4))
+    ratio: float
+    dense: float = 0.25
 
 
 def _fourth_powers(first: Leading) -> Floats:
@@ -90,12 +67,50 @@ def _fourth_powers(first: Leading) -> Floats:
     return np.asarray(u * u - 6 * s * u + 3 * s * s)
 
 
+def mean_square(batch: Batch) -> tuple[Floats, Floats]:
+    """Estimate the mean of (S²)_ii from the eigenvalues alone, and that of hidden eigenvalues, shapes (b,)."""
+    q, r, mu = batch.size, batch.rank, batch.mu
+    hidden = np.zeros(len(mu))
+    if batch.truncated:
+        mean = -mu.sum(axis=1) / (q - r)
+        hidden = mean**2 + BULK * (mu[:, -1] - mean) ** 2
+    return ((mu**2).sum(axis=1) + (q - r) * hidden) / q, hidden
+
+
+def inverse_volume(batch: Batch, first: Leading) -> Floats:
+    """Estimate members / vol of the component of each member, shape (b, q), where eigenvalues are known.
+
+    Noise in the columns and in s is the same only in the columns with eigenvalue 0. Where it drowns the products,
+    all members get the mean of (S²)_ii, which the eigenvalues alone tell.
+    """
+    level, _ = mean_square(batch)
+    mu, loud = batch.mu, batch.variance[:, None] * batch.size
+    inside = (batch.frame**2).sum(axis=2, keepdims=True)
+    noise = batch.variance[:, None, None] * (1.0 - inside / 2)
+    squares = attenuation(batch)[:, None, None] * batch.frame**2 - noise
+    squares = np.where(zero_columns(batch)[:, None, :], 0.0, squares)
+    share, fourth = first.entries**2 - first.variance, _fourth_powers(first)
+    found = fourth + share * (squares * (mu**2)[:, None, :]).sum(axis=2)
+    if batch.truncated:
+        # The diagonal of S is 0, which tells each member the mean of its hidden eigenvalues.
+        mean = -mu.sum(axis=1, keepdims=True) / (batch.size - batch.rank)
+        rest = np.clip(1.0 - share - squares.sum(axis=2), LEAST_HIDDEN, 1.0)
+        own = np.clip(-(share + (squares * mu[:, None, :]).sum(axis=2)) / rest, -1.0, mu[:, -1:])
+        own = mean + (own - mean) / (1.0 + (OWN_ERROR * loud) ** 2)
+        gap = np.maximum(mu[:, -1:] - own, 0.0)
+        hidden = own**2 + BULK * gap * np.minimum(gap, 1.0 + own)
+        found = found + (share * (1.0 - squares.sum(axis=2)) - fourth) * hidden
+    found = first.over_component(found)
+    trust = 1.0 / (1.0 + (NOISE_ERROR * loud) ** 2)
+    return np.asarray(level[:, None] * (1.0 - trust + trust * np.clip(found / level[:, None], *NEAR)))
+
+
 def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
     """Learn from all patches what degrees are usual."""
     total = weight = 0.0
-    shares, hubs = [np.empty((2, 0))], [np.empty((3, 0))]
+    ratios, rims = [np.empty(0)], [np.empty((2, 0))]
     for batch, first in zip(batches, firsts):
-        q, whole = batch.size, first.connected
+        q, whole = batch.size, first.connected & (batch.variance * batch.size < CALM)
         if q < 4 or not np.isfinite(first.variance).all():
             continue
         fourth, known = _fourth_powers(first), first.hubs
@@ -106,99 +121,98 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
         count[known[0]] -= 1
         total += float((count * (count * fourth.sum(axis=1) / rest**2 - 1.0))[whole].sum())
         weight += float(count[whole].sum())
-        if not batch.truncated:
-            inverse = _inverse_volume(batch, first)[_tells(batch, first)] * (q - 1)
-            shares.append(np.stack([np.full(len(inverse), np.log(q)), inverse]))
-        hubs.append(np.stack([np.full(len(entry), np.log(q)), np.maximum(entry, LEAST_ENTRY), noise]))
+        if not batch.guessed:
+            ratios.append((q / (q - 1) / inverse_volume(batch, first)[:, 0])[whole])
+        if q > 3:
+            rims.append(_rims(batch, first, np.full(len(known[0]), 4.0 * (q - 1))).off)
     spread = max(total / weight, 0.05) if weight else 0.5
-    return Usual(spread, _by_size(*np.concatenate(shares, axis=1)), _line(*np.concatenate(hubs, axis=1)))
+    ratio = np.concatenate(ratios)
+    typical = float(np.clip(np.median(ratio), 2.0, 40.0)) if len(ratio) else 2.0 * TYPICAL_RATIO
+    return Usual(spread, typical, _share_dense(np.concatenate(rims, axis=1)))
 
 
-def _by_size(x: Floats, inverse: Floats) -> Line:
-    """Fit a line in x = log q to -log of the means of estimates of (q - 1) / vol.
+def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Floats:
+    """Estimate the volume of the component of each member, shape (b, q).
 
-    Single ones may be negative, so that they are averaged over classes of size first.
+    Parameters
+    ----------
+    batch, guessed : Batch
+        As observed, and with eigenvalues filled in.
     """
-    group = np.rint(x / CLASS_WIDTH).astype(np.int64)
-    count = np.bincount(group)
-    mean_x, mean = (np.bincount(group, values) / np.maximum(count, 1) for values in (x, inverse))
-    chosen = (count > 0) & (mean > 0)
-    if not chosen.any():
-        return Line(np.log(2.0 * TYPICAL_RATIO), guessed=True)
-    weight, a, b = count[chosen], mean_x[chosen], np.clip(-np.log(mean[chosen]), np.log(2), np.log(40))
-    at, level = np.average(a, weights=weight), np.average(b, weights=weight)
-    slope = (weight * (a - at) * (b - level)).sum() / ((weight * (a - at) ** 2).sum() + 1.0)
-    slope = max(slope, 0.0)  # larger balls are not thinner; too large a volume costs little, too small a lot
-    return Line(float(level - slope * at), float(slope))
-
-
-def _line(x: Floats, entry: Floats, noise: Floats) -> Line:
-    """Fit a line to -2 log of entries with noise of known variance, and find the variance around it.
-
-    The logarithm has the error 2 √noise / entry, with the entry as the line has it: with the noisy one, entries
-    that are too large would count for more.
-    """
-    y = -2.0 * np.log(entry)
-    line = np.full(len(y), np.median(y) if len(y) else 0.0)
-    usable = 4.0 * noise * np.exp(line) < MAX_ERROR
-    x, y, noise, line = x[usable], y[usable], noise[usable], line[usable]
-    if len(x) < MIN_PATCHES:
-        return Line(0.0, guessed=True)
-    variance = 0.1
-    for _ in range(LINE_STEPS):
-        error = 4.0 * noise * np.exp(line)
-        value, weight = y - error / 4.0, 1.0 / (variance + error)
-        mean_x, mean_y = np.average(x, weights=weight), np.average(value, weights=weight)
-        slope = (weight * (x - mean_x) * (value - mean_y)).sum() / ((weight * (x - mean_x) ** 2).sum() + 1.0)
-        level = mean_y - slope * mean_x
-        line = level + slope * x
-        variance = max(float(np.average((value - line) ** 2 - error, weights=weight**2)), LEAST_VARIANCE)
-    return Line(float(level), float(slope), variance)
-
-
-def volumes(batch: Batch, first: Leading, usual: Usual) -> Floats:
-    """Estimate the volume of the component of each member, shape (b, q)."""
     sizes = first.sizes
     least, most = 2.0 * (sizes - 1), sizes * (sizes - 1)
-    more = np.maximum(np.exp(usual.whole(batch.size)) / 2.0 - 1.0, 0.0)
-    nearer = np.clip((sizes - 2.0) / SMALL, 0.0, 1.0)  # small components are nearer to trees
-    found = np.minimum(least * (1.0 + more * np.where(first.connected[:, None], 1.0, nearer)), most)
-    readable = np.isfinite(first.variance).all()
-    tells, exact = _tells(batch, first) & readable, (batch.variance == 0) & readable
-    if tells.any():
-        inverse = _inverse_volume(batch, first)[:, None]
-        trust = np.where(exact, 0.0, 0.5)[:, None]  # how much the guess counts
-        found[tells] = ((1.0 + trust) / np.maximum(inverse + trust / found, 1e-9))[tells]
-    hidden = np.flatnonzero(exact & ~tells)
-    if len(hidden):
-        found[hidden] = _whole_numbers(first, hidden, found[hidden])
-    if readable:
-        value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY))
-        if not usual.around.guessed:
-            expected, own = usual.around(batch.size), usual.around.variance
-            error = 4.0 * first.variance[first.hubs] * np.exp(expected)
-            value = (own * (value - error / 4.0) + error * expected) / (own + error)
-        found[first.hubs[0]] = ((batch.size - 1) * np.exp(value))[:, None]
+    found = least * usual.ratio / 2.0
+    if not np.isfinite(first.variance).all():
+        found = sizes / mean_square(batch)[0][:, None] if batch.valued else found
+    elif not guessed.guessed:
+        found = sizes / inverse_volume(guessed, first)
+    exact = np.flatnonzero((batch.variance == 0) & batch.truncated & batch.paired)
+    if len(exact):
+        found[exact] = _whole_numbers(first, exact, found[exact])
+    known = first.hubs
+    if len(known[0]):
+        rims = _rims(batch, first, found[known])
+        dense = rims.off[1] - rims.off[0] < 2.0 * logit(usual.dense)
+        found[known[0]] = ((batch.size - 1) * np.exp(np.where(dense, rims.volume[1], rims.volume[0])))[:, None]
     return np.asarray(np.clip(found, least, most))
 
 
-def _whole_numbers(first: Leading, exact: Ints, otherwise: Floats) -> Floats:
-    """Find the least volumes that make all degrees of a component whole numbers, without noise."""
+class Rims(NamedTuple):
+    """Two volumes that a patch with a known hub may have, around a sparse rim and a dense one, (2, hubs)."""
+
+    volume: Floats
+    """Logarithm of vol / (q - 1), by the hub's entry and the eigenvalues, each by its error."""
+    off: Floats
+    """Squared difference between the two, in units of its variance."""
+
+
+def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
+    """Estimate volumes of patches with a known hub.
+
+    If the degrees on the rim are 1 / x, tr S² is (q - 1) (x - x²) + 2 x: for a given one there are two solutions.
+    """
+    (patch, _), q = first.hubs, batch.size
+    expected = np.tile(np.log(np.maximum(otherwise / (q - 1), 2.0)), (2, 1))
+    if batch.valued and q > 3:
+        trace = q * mean_square(batch)[0][patch]
+        root = np.sqrt(np.maximum((q + 1.0) ** 2 - 4.0 * (q - 1.0) * trace, 0.0))
+        x = (q + 1.0 + np.stack([root, -root])) / (2.0 * (q - 1.0))
+        expected = np.log1p(1.0 / np.clip(x, 1.0 / (q - 1.0), 1.0))
+    if not np.isfinite(first.variance).all():
+        return Rims(expected, np.zeros(expected.shape))
+    error = 4.0 * first.variance[first.hubs] * np.exp(expected)
+    value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY)) - np.minimum(error, 1.0) / 4.0
+    share = VOLUME_ERROR / (VOLUME_ERROR + error)
+    off = (value - expected) ** 2 / (error + VOLUME_ERROR) + np.log(error + VOLUME_ERROR)
+    return Rims(share * value + (1.0 - share) * expected, off)
+
+
+def _share_dense(off: Floats) -> float:
+    """Find the share of patches with a dense rim, by expectation-maximisation; shape (2, hubs)."""
+    share = SOME_DENSE
+    for _ in range(STEPS):
+        dense = expit((off[0] - off[1]) / 2 + logit(share))
+        share = float((dense.sum() + SOME_DENSE) / (len(dense) + 1.0))
+    return share
+
+
+def _whole_numbers(first: Leading, exact: Ints, about: Floats) -> Floats:
+    """Find the volumes, nearest to some, that make all degrees of a component whole numbers, without noise."""
     shares = first.entries[exact] ** 2
-    if first.together is None:
-        least = np.repeat(shares.min(axis=1, keepdims=True), shares.shape[1], axis=1)
-        apart: Bools | None = None
-    else:
-        apart = first.together[exact] < 0.5
+    apart: Bools | None = None if first.together is None else first.together[exact] < 0.5
+    least = np.repeat(shares.min(axis=1, keepdims=True), shares.shape[1], axis=1)
+    if apart is not None:
         least = np.where(apart, np.inf, shares[:, None, :]).min(axis=2)
     least = np.maximum(least, 1e-12)
-    found = otherwise.copy()
-    for multiple in range(MAX_MULTIPLE, 0, -1):
+    found, distance = about.copy(), np.full(about.shape, np.inf)
+    for multiple in range(1, MAX_MULTIPLE + 1):
         degrees = shares / least * multiple
         off = np.abs(degrees - np.rint(degrees))
         if apart is None:
             worst = off.max(axis=1, keepdims=True)
         else:
             worst = np.where(apart, 0.0, off[:, None, :]).max(axis=2)
-        found = np.where(worst < 1e-3, multiple / least, found)
+        away = np.abs(np.log(multiple / least / about))
+        nearer = (worst < 1e-3) & (away < distance)
+        found, distance = np.where(nearer, multiple / least, found), np.where(nearer, away, distance)
     return found

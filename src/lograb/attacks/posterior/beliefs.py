@@ -1,0 +1,160 @@
+"""What stages hand on: all pairs that are judged, what is believed of each, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from lograb.attacks.posterior.batches import Batch
+from lograb.attacks.posterior.degrees import Degrees
+from lograb.attacks.posterior.rules import closest, star_keys, verdicts
+from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.pairs import pair_keys, unpair
+from lograb.progress import Progress, ignore
+from lograb.types import Bools, Floats, Ints, Observations
+
+CERTAIN = 13.8
+"""Log-odds of what membership decides: a millionth from 0 or 1."""
+COMPANIONS = (2.0, 0.8)
+"""Log-odds by which pairs that co-occur most are likelier edges: in balls, and in other patches."""
+SOUND = 5.0
+"""Log-odds by a check beyond which a pair is known."""
+
+
+class Status(IntEnum):
+    """What the log-odds of a pair rest on."""
+
+    OPEN = 0
+    """Evidence, if any."""
+    WEIGHED = 1
+    """A patch that passed its check, or a solved row."""
+    CERTAIN = 2
+    """Membership."""
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """Of all pairs that are judged, each shape (m,).
+
+    Attributes
+    ----------
+    keys : int64 array, u * n_nodes + w, increasing
+    log_odds : float array
+    status : int8 array of `Status`
+    chance : float array
+        Probability before any evidence but degrees and membership.
+    own : float array
+        For each pair in each patch: the part of its log-odds that comes from this patch.
+    degrees : dict of Degrees
+        Of the members of each batch that was judged, by the start of its entries.
+    beyond : tuple of keys, probabilities, and a number
+        Pairs of patches beyond the budget that solved rows tell of, and the edges that these still miss.
+    told : dict
+        What is told about the attack in the end.
+    """
+
+    keys: Ints
+    log_odds: Floats
+    status: npt.NDArray[np.int8]
+    chance: Floats
+    own: Floats
+    degrees: dict[int, Degrees] = field(default_factory=dict)
+    beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
+    told: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def open(self) -> Bools:
+        """Pairs on which nothing but evidence has been said."""
+        return np.asarray(self.status == Status.OPEN)
+
+    @property
+    def known(self) -> npt.NDArray[np.int8]:
+        """1 and -1 for pairs that are no question any more, else 0."""
+        checked = (self.status == Status.WEIGHED) & (np.abs(self.log_odds) > SOUND)
+        sure = (self.status == Status.CERTAIN) | checked
+        return np.asarray(np.where(sure, np.sign(self.log_odds), 0), dtype=np.int8)
+
+    @property
+    def probability(self) -> Floats:
+        """Of being an edge."""
+        return np.asarray(expit(np.clip(self.log_odds, -CERTAIN, CERTAIN)))
+
+    def settle(self, where: Bools, log_odds: Floats, status: Status) -> Beliefs:
+        """Give some pairs new log-odds, those at `where` of (m,), and say what they rest on."""
+        return replace(self, log_odds=np.where(where, log_odds, self.log_odds),
+                       status=np.where(where, status, self.status).astype(np.int8))  # fmt: skip
+
+    def tell(self, **facts: Any) -> Beliefs:
+        """Add to what is told in the end."""
+        return replace(self, told=self.told | facts)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What all stages look at, and none of them changes.
+
+    Attributes
+    ----------
+    seen, whole : Observations
+        Without isolated members, and as they came.
+    batches : list of Batch
+        The patches that are read.
+    variance : float array, shape (n_patches,)
+    centres : int64 array, shape (n_patches,), -1 for unknown
+    entry : int32 array
+        For each pair in each batch: its position in the keys.
+    counts : int64 array, shape (m,)
+        Patches read that contain the pair.
+    lift : float array, shape (m,)
+        By how much log-odds are raised because a pair co-occurs more than others.
+    ball : int64 array
+        centre * n_nodes + member of all balls, increasing.
+    settings : PosteriorSettings
+    progress : Progress
+    """
+
+    seen: Observations
+    whole: Observations
+    batches: list[Batch]
+    variance: Floats
+    centres: Ints
+    entry: npt.NDArray[np.int32]
+    counts: Ints
+    lift: Floats
+    ball: Ints
+    settings: PosteriorSettings
+    progress: Progress = ignore
+
+    @property
+    def checkable(self) -> bool:
+        """Whether eigenvalues are known, and which columns they belong to."""
+        return self.batches[0].readable
+
+
+def survey(
+    seen: Observations, whole: Observations, batches: list[Batch], variance: Floats, centres: Ints, ball: Ints,
+    settings: PosteriorSettings, progress: Progress = ignore,
+) -> tuple[Scene, Beliefs]:  # fmt: skip
+    """Number the pairs of all batches, and let membership decide what it can."""
+    n, radius, use_members = whole.n_nodes, whole.protocol.d, "membership" in settings.channels
+    inside = [pair_keys(batch.members, n)[0].ravel() for batch in batches]
+    stars = star_keys(ball, n) if radius == 1 else np.empty(0, np.int64)
+    keys, places = np.unique(np.concatenate([*inside, stars]), return_inverse=True)
+    entry = places[: len(places) - len(stars)].astype(np.int32)
+    counts = np.bincount(entry, minlength=len(keys))
+    pairs = unpair(keys, n)
+    verdict = np.zeros(len(keys), np.int64)
+    lift: Floats = np.zeros(len(keys))
+    if use_members:
+        verdict = verdicts(pairs, ball, centres, n, radius)
+        if radius > 1 or not len(ball):
+            occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
+            lift = np.where(closest(pairs, counts, occurrences), COMPANIONS[0 if len(ball) else 1], 0.0)
+    scene = Scene(seen, whole, batches, variance, centres, entry, counts, lift, ball, settings, progress)
+    status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
+    return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

@@ -1,0 +1,56 @@
+"""To how many digits a number was shared: read off the numbers themselves.
+
+Rounding leaves a trace. A float32 has 24 significant bits, a number printed as "%.6f" is a whole multiple of 1e-6.
+The step between neighbouring numbers of that kind is the finest one that any entry of the same size needs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lograb.types import Floats, Ints
+
+MANTISSA = 53
+DECIMALS = 12
+"""Decimal places that are looked for."""
+LEAST_ENTRIES = 16
+"""Entries of one size that must agree on a step before it is believed."""
+
+
+def rounding_error(entries: Floats) -> Floats:
+    """Estimate the standard deviation of the rounding of each entry, of any shape.
+
+    A number that is rounded to a multiple of a step errs evenly between -step/2 and step/2.
+    """
+    flat = np.abs(entries).ravel()
+    step = np.minimum(_decimal_step(flat), 1.0)
+    return np.asarray(np.maximum(_binary_steps(flat), step) / np.sqrt(12.0)).reshape(entries.shape)
+
+
+def _binary_steps(flat: Floats) -> Floats:
+    """Give each entry the finest power of two that entries with its exponent, or the next larger one, need."""
+    fraction, exponent = np.frexp(flat)
+    whole = (fraction * 2.0**MANTISSA).astype(np.int64)
+    steps = exponent + _trailing_zeros(whole) - MANTISSA
+    sizes = [size for size in np.unique(exponent[whole > 0])
+             if ((exponent == size) & (whole > 0)).sum() >= LEAST_ENTRIES]  # fmt: skip
+    if not sizes:
+        return np.asarray(np.ldexp(1.0, exponent - MANTISSA))
+    finest = np.array([steps[(exponent == size) & (whole > 0)].min() for size in sizes])
+    larger = np.minimum(np.searchsorted(sizes, np.where(whole > 0, exponent, sizes[0])), len(sizes) - 1)
+    return np.asarray(np.ldexp(1.0, finest[larger]))
+
+
+def _trailing_zeros(whole: Ints) -> Ints:
+    """Count the zero bits at the end of whole numbers; none for 0."""
+    lowest = whole & -whole
+    return np.where(whole > 0, np.frexp(lowest.astype(float))[1] - 1, 0)
+
+
+def _decimal_step(flat: Floats) -> float:
+    """Give the coarsest power of ten that all entries are multiples of; 0 where there is none."""
+    for places in range(1, DECIMALS + 1):
+        scaled = flat * 10.0**places
+        if np.all(np.abs(scaled - np.round(scaled)) <= 4.0 * np.spacing(scaled)):
+            return float(10.0**-places)
+    return 0.0

@@ -1,0 +1,121 @@
+"""Self-knowledge: how wrong the attack is, told by what was seen, without the truth.
+
+With Ŝ made of the probabilities p, Ŝ Y - Y M holds (Ŝ - S) U and noise of known size. So what is left of its
+square estimates Σ w² (a - p)² u², the error that was made; if probabilities are right, that is Σ w² p (1 - p) u²
+on average. What exceeds it are pairs that are not what they are taken for: edges that are none, and missed ones.
+The number of edges, which degrees tell, says how many of each. Probabilities are moved, patch by patch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logit
+
+from lograb.attacks.posterior.batches import Batch, observed_blocks
+from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.leading import ZERO
+from lograb.parallel import ordered_map
+from lograb.types import Floats
+
+TRUST = 0.5
+"""Share of the error shown that is put down to wrong pairs; the rest is wrong degrees."""
+SHARED_RATE = 0.05
+"""Standard deviation of the share of wrong pairs between patches of one shape."""
+TOLERANCE = 0.15
+"""Share of the edges by which the number that degrees tell may be off."""
+LIKELY_RATE = 0.3
+"""And of what all of them have in common, around 0."""
+
+
+class Error(NamedTuple):
+    """What patches of a batch tell about their errors, each shape (b,)."""
+
+    false: Floats
+    """Share of the edges believed that are none."""
+    missed: Floats
+    """Probability of the others to be edges, in units of their chance."""
+
+
+def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Move the probabilities of open pairs by the errors that their patches show."""
+    batches = [batch for batch in scene.batches if batch.entries.start in beliefs.degrees]
+    size, probability = len(beliefs.keys), beliefs.probability
+    false, missed = np.zeros(size), np.zeros(size)
+
+    def one(batch: Batch) -> Error:
+        return _errors(scene, beliefs, batch, probability)
+
+    for batch, error in zip(batches, ordered_map(one, batches)):
+        pairs = batch.size * (batch.size - 1) // 2
+        entry = scene.entry[batch.entries]
+        false += np.bincount(entry, np.repeat(error.false, pairs), size)
+        missed += np.bincount(entry, np.repeat(error.missed, pairs), size)
+    counts = np.maximum(scene.counts, 1)
+    false, missed = false / counts, np.minimum(missed / counts * beliefs.chance, 0.9)
+    moved = probability * (1.0 - false) + (1.0 - probability) * missed
+    odds = np.clip(logit(np.clip(moved, 1e-9, 1.0 - 1e-9)), -CERTAIN, CERTAIN)
+    return beliefs.settle(beliefs.open, odds, Status.OPEN)
+
+
+def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -> Error:
+    """Estimate how wrong the probabilities are in the patches of a batch."""
+    degrees = beliefs.degrees[batch.entries.start]
+    entry = scene.entry[batch.entries]
+    p, chance = batch.matrix(probability[entry]), batch.matrix(beliefs.chance[entry])
+    free = batch.matrix(beliefs.open[entry].astype(float))
+    root = 1.0 / np.sqrt(degrees.mean)
+    weights = root[:, :, None] * root[:, None, :]
+    excess, deviation = _excess(batch, observed_blocks(scene.seen, batch.which), p * weights, p, weights)
+    inside = (batch.frame**2).sum(axis=2)
+    heavy = weights**2 * inside[:, None, :] * free
+
+    def total(values: Floats) -> Floats:
+        return np.asarray(values.sum(axis=(1, 2)))
+
+    by_false = np.maximum(total(heavy * p * np.maximum(2.0 * p - 1.0, 0.0)), 1e-9)
+    by_missed = np.maximum(total(heavy * chance * (1.0 - p) * np.maximum(1.0 - 2.0 * p, 0.0)), 1e-9)
+    edges, others = total(p * free), total(chance * (1.0 - p) * free)
+    both = by_false + by_missed
+    rate = _rate(excess / both, deviation / both)
+    made = np.maximum(TRUST * rate * both, 1e-12)
+    lacking = degrees.mean.sum(axis=1) - total(p)
+    # Along all mixtures of both kinds that explain the error, the one that has the right number of edges.
+    share = (others / by_missed - lacking / made) / (edges / by_false + others / by_missed + 1e-12)
+    share = np.clip(share, 0.0, 1.0)
+    missed = np.minimum((1.0 - share) * made / by_missed, 1.0)  # at worst nothing but chance is left
+    if batch.valued:  # eigenvalues tell how many edges there are
+        short = (lacking - TOLERANCE * degrees.mean.sum(axis=1)) / np.maximum(others, 1e-9)
+        fits = (excess < 2.0 * deviation) & batch.readable
+        missed = np.where(fits, missed, np.clip(short, missed, 1.0))
+    heard = batch.strength  # a patch that is not believed shows no errors either
+    if batch.readable:  # nor one that shows no eigenvalue but 0
+        heard = heard * (batch.mu[:, -1] < 1.0 - ZERO)
+    return Error(heard * np.clip(share * made / by_false, 0.0, 1.0), heard * missed)
+
+
+def _excess(batch: Batch, observed: Floats, estimate: Floats, p: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Squared residual beyond what noise and doubt make of it, and the standard deviation of that; shapes (b,)."""
+    if batch.readable:
+        fitted = observed * batch.mu[:, None, :]
+        norm = (batch.mu**2).sum(axis=1)
+    else:
+        inner = batch.frame.swapaxes(1, 2) @ estimate @ batch.frame
+        if batch.paired:
+            inner = inner * np.eye(batch.rank)
+        fitted, norm = observed @ inner, (inner**2).sum(axis=(1, 2))
+    squares = ((estimate @ observed - fitted) ** 2).sum(axis=(1, 2))
+    noise = batch.variance * (batch.rank * (estimate**2).sum(axis=(1, 2)) + batch.size * norm)
+    inside = (batch.frame**2).sum(axis=2)
+    doubt = (weights**2 * p * (1.0 - p) * inside[:, None, :]).sum(axis=(1, 2))
+    deviation = 2.0 * noise / np.sqrt(batch.rank * batch.size) + 0.1 * doubt
+    return squares - noise - doubt, deviation
+
+
+def _rate(rate: Floats, deviation: Floats) -> Floats:
+    """Shrink the shares of wrong pairs to what all patches of a shape have in common, and that towards 0."""
+    precision = 1.0 / (deviation**2 + SHARED_RATE**2)
+    common = (rate * precision).sum() / (precision.sum() + 1.0 / LIKELY_RATE**2)
+    own = 1.0 / np.maximum(deviation, 1e-6) ** 2
+    return np.asarray(np.maximum((own * rate + common / SHARED_RATE**2) / (own + 1.0 / SHARED_RATE**2), 0.0))
