@@ -37,7 +37,10 @@ def test_the_ledger_is_a_sentence_and_tables(folder):
 
 
 def test_the_bound_is_kept_edge_by_edge(folder):
+    (folder / "edges.csv").write_text("earlier")
+    (folder / "before.csv").hardlink_to(folder / "edges.csv")
     told = json.loads(lograb("bound", folder / "defended.lograb", "-o", folder / "edges.csv", "--json").stdout)
+    assert (folder / "before.csv").read_text() == "earlier"  # replaced when all is written, never half written
     lines = (folder / "edges.csv").read_text().splitlines()
     assert lines[0] == "u,v,mu,tpr_at_fpr_0.001"
     assert len(lines) == told["looked_at"] + 1

@@ -117,6 +117,13 @@ def test_sanitised_graphs_are_bounded_by_their_epsilon():
     assert np.allclose(found.tpr(0.001), np.exp(2.0) * 0.001)
 
 
+def test_bound_and_ledger_say_the_same_about_membership():
+    for parameters, public in (({"patches": [list(range(17)), list(range(17, 34))]}, True), ({"d": 1}, False)):
+        instance = lograb.generate("karate", defences=["edge-rand:epsilon=2"], **parameters)
+        for sentence in (lograb.ledger(instance)["sentence"], lograb.bound(instance)[0]["sentence"]):
+            assert ("treated as public" in sentence) == public
+
+
 @pytest.mark.parametrize("gauge", ["none", "sign", "rotation"])
 def test_no_test_beats_it_and_the_best_one_reaches_it(gauge):
     """Draw the release many times with and without an edge; the likelihood ratio is the best test there is."""

@@ -57,6 +57,8 @@ def test_edges_between_islands_are_judged_apart_and_kept_in_files(tmp_path):
     assert score["cross"]["recall"] == pytest.approx(hits / len(true))
     both = len(answer.cross) + len(answer.edges) + len(true)
     assert score["cross"]["f1_together"] == pytest.approx(2 * (hits + score["hits"]) / both)
+    same = dataclasses.replace(answer, cross=answer.edges, cross_scores=answer.scores)
+    assert lograb.evaluate(instance, same)["cross"]["f1_together"] == pytest.approx(score["f1"]["global"])
     answer.save(tmp_path / "a.npz")
     assert lograb.evaluate(instance, tmp_path / "a.npz").to_dict() == score.to_dict()
     with np.load(tmp_path / "a.npz") as arrays:  # as they were written before there were cross edges

@@ -76,8 +76,8 @@ def settle(spec: InstanceSpec) -> InstanceSpec:
     rounded = False
     for defence in found:
         if rounded and isinstance(defence, Noisy | Rotate):
-            raise LograbError(f"'{defence.name}' after 'round' guarantees nothing: it is calibrated to "
-                              "orthonormal columns, and rounded ones are none; round last")  # fmt: skip
+            raise LograbError(f"'{defence.name}' after 'round' guarantees nothing: it reckons with exact "
+                              "eigenvectors and eigenvalues, and these are rounded; round last")  # fmt: skip
         rounded = rounded or isinstance(defence, Round)
         fields |= defence.changes(fields)
     return InstanceSpec.of(**fields | {"defences": tuple(map(str, found))})

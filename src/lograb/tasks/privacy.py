@@ -79,7 +79,7 @@ def _defend_graph(
     shared = share(seen, chosen, rng, spec)
     truth = graph.truth if graph.has_truth else None
     edges = None if truth is None else induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), truth)
-    return lay_out_shared(seen, shared, truth, edges, graph.core)
+    return lay_out_shared(seen, shared, truth, edges, graph.core, graph.key)
 
 
 def ledger(*instances: Instance, delta: float = DELTA) -> dict[str, Any]:
@@ -141,10 +141,10 @@ def bound(
         some = np.sort(rng.permutation(len(found.edges))[:MOST_BALLS])
         differs.append(None if found.epsilon is not None
                        else membership_differs(graph.observations, graph.truth, found.edges[some]))  # fmt: skip
-    return _summary(bounds, differs), bounds
+    return _summary(bounds, differs, instance.spec.strategy == "custom"), bounds
 
 
-def _summary(bounds: list[Bound], differs: list[Any]) -> dict[str, Any]:
+def _summary(bounds: list[Bound], differs: list[Any], given: bool) -> dict[str, Any]:
     mu = np.concatenate([found.mu for found in bounds])
     rates = {fpr: np.concatenate([found.tpr(fpr) for found in bounds]) for fpr in CURVE}
     pure = [found.epsilon for found in bounds if found.epsilon is not None]
@@ -161,12 +161,13 @@ def _summary(bounds: list[Bound], differs: list[Any]) -> dict[str, Any]:
         "curve": [{"fpr": fpr, "mean": float(rate.mean()), "median": float(np.median(rate)),
                    "largest": float(rate.max())} for fpr, rate in rates.items() if len(rate)],
     }  # fmt: skip
-    return told | {"sentence": _sentence(told, rates[FALSE_RATE])}
+    return told | {"sentence": _sentence(told, rates[FALSE_RATE], given)}
 
 
-def _sentence(told: dict[str, Any], rate: Any) -> str:
+def _sentence(told: dict[str, Any], rate: Any, given: bool) -> str:
     if told["epsilon"] is not None:
-        return (f"Every edge is protected with ε = {told['epsilon']:g}, membership included: no test with a "
+        public = "membership, which was given, treated as public" if given else "membership included"
+        return (f"Every edge is protected with ε = {told['epsilon']:g}, {public}: no test with a "
                 f"false-positive rate of 0.1 % finds one with a probability above {rate.max():.2g}.")  # fmt: skip
     if told["infinite"] == told["looked_at"]:
         return "No guarantee: what is shared without noise gives every edge away to whoever knows the others."

@@ -266,7 +266,7 @@ def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
 def _cross(truth: Ints, edges: Ints, cross: Ints, n_nodes: int) -> dict[str, Any]:
     """Count the edges between islands by themselves, and together with the claimed ones (global)."""
     alone = count_edges(truth, cross, n_nodes)
-    both = count_edges(truth, np.concatenate([edges, cross]), n_nodes)
+    both = count_edges(truth, np.unique(np.concatenate([edges, cross]), axis=0), n_nodes)
     return {"precision": alone.precision, "recall": alone.recall, "f1_together": both.f1}
 
 
