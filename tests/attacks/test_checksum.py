@@ -90,8 +90,9 @@ def test_one_or_two_wrong_pairs_are_found_exactly(wrong):
     np.testing.assert_array_equal(judge(patch, found)[0], truth)
 
 
-@pytest.mark.parametrize("wrong", [[(2, 7)], [(2, 7), (4, 11)], [(3, 8), (3, 9)]])
-def test_in_large_patches_up_to_two_wrong_pairs_are_found_exactly(wrong):
+@pytest.mark.parametrize("wrong", [[(2, 7)], [(2, 7), (4, 11)], [(2, 7), (4, 11), (0, 15)],
+                                   [(3, 8), (3, 9), (8, 9)]])  # fmt: skip
+def test_up_to_three_wrong_pairs_are_found_exactly(wrong):
     """All but the last are among the least certain; that one looked as sure as any."""
     truth = graph(seed=4)
     now = flipped(truth, *wrong)

@@ -1,8 +1,8 @@
 """Mend a graph that has not the published eigenvalues.
 
 One wrong pair is found exactly: flipping (i, j) changes A - μ D in four entries, so a determinant of order two
-says whether μ becomes an eigenvalue, for all pairs at once. So are two wrong pairs, if one of them is
-among the least certain. More are approached by a search. For a graph with
+says whether μ becomes an eigenvalue, for all pairs at once. So are two or three wrong pairs, if all but
+one of them are among the least certain. More are approached by a search. For a graph with
 S = I - L = V diag(ν) Vᵀ and the observation Y = U + σE, the residual of the eigen-equation in the graph's own
 basis,
 
@@ -15,6 +15,8 @@ goal, and exact near it. It flips one or two pairs at a time, chosen by the firs
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from lograb.attacks.posterior.graphs import EXACT, SAME, Patch, State, passes, spectral_error, state_of
@@ -25,6 +27,8 @@ MAX_DESCENT = 100
 """Members of the largest patch that is searched for more wrong pairs."""
 CANDIDATES = (60, 300)
 """Least certain pairs that are tried as one of two wrong ones, and that may be flipped in a step downhill."""
+IN_TWOS = 12
+"""Least certain pairs of which two at a time are tried."""
 USUAL_SIZE = 60
 """Members of a patch up to which all of them are tried."""
 FEW = 4
@@ -199,7 +203,7 @@ def _least_certain(certainty: Floats, most: int) -> Ints:
 
 
 def few_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
-    """Find the graph if one or two pairs are wrong, one of them among the least certain.
+    """Find the graph if up to three pairs are wrong, all but one of them among the least certain.
 
     Parameters
     ----------
@@ -210,6 +214,8 @@ def few_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
     found = _one_wrong(patch, state, certainty)
     if found is None:
         found = _with_others(patch, state, list(least[: _fewer(CANDIDATES[0], len(certainty)), None]))
+    if found is None:
+        found = _with_others(patch, state, [np.array(two) for two in combinations(least[:IN_TWOS].tolist(), 2)])
     return found
 
 
