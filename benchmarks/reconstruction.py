@@ -159,8 +159,8 @@ def measure(source: str, parameters: dict[str, Any], runs: dict[str, Run]) -> di
             for what, value in (score["f1"] | (score["cross"] or {})).items():
                 out[name][what].append(value)
             out[name]["stitches"].append(answer.diagnostics.get("stitches_accepted"))
-        for name, value in floor_and_ceiling(instance).items():
-            out[name].append(value)
+        for name in ("floor", "ceiling"):
+            out[name].append(floor_and_ceiling(instance)[name])
     return out
 
 

@@ -89,6 +89,29 @@ def test_few_columns_of_the_unnormalised_laplacian_are_noticed(values):
         check(silos(unnormalised, 3, values, groups=[range(34)]), None, "sign")
 
 
+APART = nx.to_numpy_array(nx.disjoint_union(nx.star_graph(6), nx.path_graph(5)))
+"""Two parts, neither of them regular."""
+
+
+@pytest.mark.parametrize("values", [True, False])
+def test_the_unnormalised_laplacian_is_noticed_patch_by_patch(values):
+    """Some silos are right, some not, and some of those fall apart: no column is constant then."""
+    right = silos(rank=3, values=values, groups=[range(34)])
+    wrong = silos(unnormalised, 3, values, groups=[range(34)])
+    whole = silos(unnormalised, 3, values, groups=[range(12)], adjacency=APART)
+    turn = np.array([[0.8, 0.6, 0], [-0.6, 0.8, 0], [0, 0, 1]])
+    mixed = changed(whole, lambda v: v * np.sign(v.sum(axis=0) + 1e-9) @ turn)
+    assert all(np.ptp(block.vectors[:, 0]) > 0.01 for block in whole + mixed)
+    with pytest.warns(LograbNotice, match="in 3 of 5 patches.*unnormalised Laplacian"):
+        check([*right, *wrong, *whole, *right, *mixed], None, "sign")
+    silently(silos(rank=3, values=values, groups=[range(12)], adjacency=APART))
+
+
+def test_a_small_regular_patch_among_others_is_no_news():
+    clique = silos(rank=3, groups=[range(5)], adjacency=1 - np.eye(5))
+    silently([*silos(rank=3), *clique])
+
+
 def test_regular_graphs_are_legitimate():
     adjacency = nx.to_numpy_array(nx.circulant_graph(12, [1, 3]))
     with pytest.warns(LograbNotice, match="regular"):

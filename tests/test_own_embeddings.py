@@ -1,6 +1,7 @@
 """Embeddings that lograb did not make: from arrays to an answer and its score."""
 
 import warnings
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -158,7 +159,8 @@ def test_afr_says_that_it_needs_the_next_value():
 
 def test_the_protocol_is_what_the_user_says():
     seen = departments(strategy="cluster", d=1, sigma=0.01, gauge="none")
-    assert seen.protocol.model_dump() == {"strategy": "cluster", "d": 1, "k": 6, "sigma": 0.01, "gauge": "none"}
+    assert seen.protocol.model_dump() == {"strategy": "cluster", "d": 1, "k": 6, "sigma": 0.01, "gauge": "none",
+                                          "defences": (), "releases": 1}  # fmt: skip
     for bad in ({"strategy": "clusters"}, {"sigma": -1}, {"gauge": "signs"}, {"laplacian": "rw"}):
         with pytest.raises(LograbError):
             departments(**bad)
@@ -325,3 +327,27 @@ def test_consistency_still_refuses_nonsense(tmp_path):
 def test_generating_needs_a_noise_level():
     with pytest.raises(LograbError, match="sigma"):
         lograb.generate("karate", sigma=None)
+
+
+def test_an_answer_about_fewer_nodes_is_matched_by_name(tmp_path):
+    """Observations know the observed nodes only; the truth has more, in another order."""
+    names = [f"p{i}" for i in range(34)][::-1]
+    graph = Graph.from_edges("karate", 34, GRAPH.edges, node_names=names)
+    groups = [group for name, group in DEPARTMENTS.items() if name != "board"]
+    mine = Observations.from_arrays([[names[i] for i in group] for group in groups], *embed(groups, 6))
+    instance = Instance.from_observations(mine, truth=graph)
+    for attack in ("posterior", "afr"):
+        guess = lograb.attack(mine, attack)
+        assert guess.n_nodes < instance.n_nodes
+        score = lograb.evaluate(instance, guess)
+        guess.save(tmp_path / "guess.csv")
+        assert score["hits"] == lograb.evaluate(instance, tmp_path / "guess.csv")["hits"] > 10
+    with pytest.raises(LograbError, match="attack the instance itself"):
+        lograb.evaluate(instance, replace(guess, node_names=None))
+    with pytest.raises(LograbError, match="1 of the answer's nodes are not in the instance: zoe"):
+        lograb.evaluate(instance, replace(guess, node_names=("zoe", *guess.node_names[1:])))
+
+
+def test_observations_alone_are_not_scored():
+    with pytest.raises(LograbError, match=r"no truth.*Instance.from_observations\(mine, truth=graph\)"):
+        lograb.evaluate(departments(), lograb.attack(departments(), "membership"))

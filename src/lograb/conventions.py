@@ -33,6 +33,8 @@ CONSTANT = 1e-5
 """Relative spread of a column that counts as constant."""
 WHOLE = 0.02
 """Distance from a whole number that a degree may have."""
+SMALL = 7
+"""Patches of at most so many members are often regular graphs: most must be, to be worth a notice."""
 MAX_SCALE = 1000
 """Smallest degrees tried when squares are compared with whole numbers."""
 TESTED, ROWS, SECONDS = 4, 1000, 2.0
@@ -213,18 +215,33 @@ def _has_odd_diagonal(block: Block) -> bool:
 
 
 def _check_degrees(blocks: list[Block]) -> None:
-    """Warn where first columns are constant, or not in the proportions of whole numbers."""
-    single = [b for b in blocks if (b.zeros == 1 or b.values is None) and not _is_mixed(b.vectors[:, 0])]
-    first = [b.vectors[:, 0] for b in single if b.values is not None]
-    unproved = [b.vectors[:, 0] for b in single if b.values is None or not b.complete]
-    if unproved and all(_is_constant(column) for column in unproved):
-        warn("the first column is constant: each patch is a regular graph, or this is the unnormalised Laplacian "
-             f"D - A, on which attacks fail. If so, {MAKE_SYMMETRIC}")  # fmt: skip
-        return
+    """Warn where degrees look constant, or not in the proportions of whole numbers."""
+    first = [b.vectors[:, 0] for b in blocks if b.zeros == 1 and not _is_mixed(b.vectors[:, 0])]
+    unproved = [b for b in blocks if b.values is None or not b.complete]
+    flat = [b for b in unproved if _is_flat(b)]
+    if flat and (2 * len(flat) >= len(unproved) or max(len(b.vectors) for b in flat) > SMALL):
+        warn(f"in {len(flat)} of {len(unproved)} patches the first column is constant, or constants are where "
+             "√degree should be: each of their connected parts is a regular graph, or this is the unnormalised "
+             f"Laplacian D - A, on which attacks fail. If so, {MAKE_SYMMETRIC}")  # fmt: skip
     odd = sum(not _whole_degrees(column**2) for column in first)
     if 2 * odd > len(first):
         warn(f"the squares of the first column are proportional to degrees, and in {odd} of {len(first)} patches "
              "no scale makes them whole numbers, as if edges had weights; attacks assume none")  # fmt: skip
+
+
+def _is_flat(block: Block) -> bool:
+    """Whether a constant takes the place of √degree: in the first column, or in the span of unconnected patches.
+
+    A connected patch shows √degree as its first column. Otherwise any basis of the space of the eigenvalue 0 may
+    be there, which holds a constant for D - A, and for L where all parts are regular.
+    """
+    first = block.vectors[:, 0]
+    if block.zeros < 2 and not _is_mixed(first) and np.abs(first).min() > LOOSE * np.abs(first).max():
+        return _is_constant(first)
+    columns = block.vectors if block.values is None else block.vectors[:, : block.zeros]
+    support = (np.linalg.norm(columns, axis=1) > ZERO).astype(float)
+    missed = support - columns @ (columns.T @ support)
+    return bool(columns.shape[1] < support.sum() and np.linalg.norm(missed) < LOOSE * np.linalg.norm(support))
 
 
 def _whole_degrees(squares: Floats) -> bool:

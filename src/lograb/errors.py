@@ -21,11 +21,11 @@ class LograbError(ValueError):
 
 
 class ArchiveError(LograbError):
-    """An archive that does not hold what it promises; `member` names the place."""
+    """An archive that does not hold what it promises; `member` names the place, or `file` the whole."""
 
-    def __init__(self, member: str, problem: str) -> None:
-        super().__init__(f"{member}: {problem}")
-        self.member = member
+    def __init__(self, member: str, problem: str, file: str = "") -> None:
+        super().__init__(f"'{file}': {problem}" if file else f"{member}: {problem}")
+        self.member, self.problem = member, problem
 
 
 class MissingExtraError(LograbError):

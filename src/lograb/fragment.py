@@ -15,7 +15,7 @@ from lograb.observations import observe
 from lograb.patches import PatchEdges, decompose, induced_edges
 from lograb.progress import Progress, ignore
 from lograb.spec import InstanceSpec
-from lograb.types import Bools, Graph, Observations, Patches
+from lograb.types import Bools, Graph, Ints, Observations, Patches
 
 
 def fragment(
@@ -38,7 +38,9 @@ def fragment(
     sanitised = graph
     for i, defence in enumerate(d for d in defences if d.on_graph):
         progress(defence.name, 0, None)
-        own = (*seed.spawn_key, 3, i, *_words(sha256(f"{defence} {graph.n_edges}".encode()).digest()))
+        # All edges count: whoever guesses the seed must not be able to replay the flips without the graph.
+        content = sha256(f"{defence}".encode() + np.ascontiguousarray(graph.edges, dtype="<i8").tobytes())
+        own = (*seed.spawn_key, 3, i, *_words(content.digest()))
         sanitised = defence.sanitise(sanitised, np.random.default_rng(np.random.SeedSequence(seed.entropy,
                                                                                              spawn_key=own)))
     progress("cutting patches", 0, None)
@@ -68,23 +70,25 @@ def _unused(spec: InstanceSpec) -> set[str]:
 
 
 def lay_out_shared(
-    seen: Observations, shared: Shared, graph: Graph | None, edges: PatchEdges | None, core: Bools | None
+    seen: Observations, shared: Shared, graph: Graph | None, edges: PatchEdges | None, core: Bools | None,
+    key: Ints | None = None,
 ) -> dict[str, Array]:
     """Lay out what is shared in the end, with the truth about it.
 
     Where nodes have fresh names in every patch, the truth is about those: one graph beside the other, and a key
-    that says whom each name stands for.
+    that says whom each name stands for; `key` says so of names that are fresh already.
     """
     if shared.entries is None:
-        return lay_out(shared.seen, graph, edges, core)
-    key = seen.nodes[shared.entries]
+        return lay_out(shared.seen, graph, edges, core, key)
+    old = seen.nodes[shared.entries]
     core = None if core is None else core[shared.entries]
     if graph is None or edges is None:
         return lay_out(shared.seen, core=core)
-    place = np.empty(len(key), np.int64)
-    place[shared.entries] = np.arange(len(key))
-    renamed = Graph.from_edges(graph.name, len(key), place[edges.entries], origin=graph.origin,
-                               features=None if graph.features is None else graph.features[key],
-                               labels=None if graph.labels is None else graph.labels[key])  # fmt: skip
-    patches = Patches(len(key), shared.seen.nodes, shared.seen.ptr)
-    return lay_out(shared.seen, renamed, induced_edges(patches, renamed), core, key)
+    place = np.empty(len(old), np.int64)
+    place[shared.entries] = np.arange(len(old))
+    renamed = Graph.from_edges(graph.name, len(old), place[edges.entries], origin=graph.origin,
+                               features=None if graph.features is None else graph.features[old],
+                               labels=None if graph.labels is None else graph.labels[old])  # fmt: skip
+    patches = Patches(len(old), shared.seen.nodes, shared.seen.ptr)
+    whom = old if key is None else key[old]
+    return lay_out(shared.seen, renamed, induced_edges(patches, renamed), core, whom)

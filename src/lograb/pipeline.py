@@ -220,7 +220,7 @@ def compare(
             if name in problems:
                 continue
             try:
-                # Not the seed of the instance: an attack can read the seed of its stream.
+                # An attack can read the seed of its stream: it says nothing of the instance's.
                 run = _attack_and_score(instance, attacker, number, features, place(name, done))
                 runs[name].append(run)
             except LograbError as error:

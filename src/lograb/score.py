@@ -126,9 +126,11 @@ class Score:
         v = self.values
         if not v["claimed"]:
             return f"claims nothing; some patch contains {v['co_observed']:,} of the {v['edges']:,} edges"
+        named = v.get("named_f1")
+        hidden = "" if named is None else f"; names are removed, and with them put back F1 is {named:.3f}"
         share = f" ({percent(v['found'] / v['co_observed'])})" if v["co_observed"] else ""
         return (f"finds {v['found']:,} of the {v['co_observed']:,} edges that some patch contains{share}, "
-                f"{percent(v['hits'] / v['claimed'])} of its claims are right")  # fmt: skip
+                f"{percent(v['hits'] / v['claimed'])} of its claims are right{hidden}")  # fmt: skip
 
     def __repr__(self) -> str:
         parts = [f"{label} {_number(value)}" for label, value in self._headline()]

@@ -60,6 +60,13 @@ def test_round_trip(tmp_path_factory, graph, strategy, k, eigenvalues):
     verify(path)
 
 
+def test_a_file_that_is_no_archive_is_named(tmp_path):
+    (tmp_path / "friends.csv").write_text("ann,bob\n")
+    with pytest.raises(ArchiveError, match="^'friends.csv': this is not a lograb archive") as error:
+        lograb.load(tmp_path / "friends.csv")
+    assert error.value.member == container.CONTAINER
+
+
 def test_other_zip_tools_can_open_it(saved):
     with zipfile.ZipFile(io.BytesIO(saved)) as file:
         assert file.testzip() is None

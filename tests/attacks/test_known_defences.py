@@ -1,5 +1,6 @@
 """Attackers know the mechanism; and no attack beats what nobody can exceed."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -16,6 +17,18 @@ def test_flips_are_reckoned_with(text, attack):
     promised = answer.diagnostics["expected"]["precision"]
     assert score.precision == pytest.approx(promised, abs=0.06)
     assert promised < 0.95  # an attacker who does not know of the flips is sure
+
+
+@pytest.mark.parametrize("p", [1.0, 0.6])
+@pytest.mark.parametrize("text", ["edge-rand:epsilon=5", "lap-graph:epsilon=5", "lap-graph:epsilon=7"])
+@pytest.mark.parametrize("attack", ["membership", "posterior"])
+def test_true_edges_that_are_not_shown_count_as_missed(text, attack, p):
+    graph = nx.connected_watts_strogatz_graph(200, 6, 0.1, seed=3)
+    instance = lograb.generate(graph, d=1, p=p, k=16, sigma=0.05, defences=[text])
+    answer = lograb.attack(instance, attack)
+    score, promised = lograb.evaluate(instance, answer), answer.diagnostics["expected"]
+    assert score.f1 == pytest.approx(promised["f1"], abs=0.04)
+    assert score["recall"] == pytest.approx(promised["recall"], abs=0.04)
 
 
 def test_without_flips_nothing_changes():

@@ -25,7 +25,7 @@ def test_the_table_marks_the_best_and_who_fails(instance):
     assert rows["posterior"].startswith("*")
     assert rows["afr"].startswith("↓")
     assert rows["random"].startswith(" ")
-    assert "floor 0.953, ceiling 0.994" in lines[0]
+    assert "floor 0.953 (membership), ceiling 0.994" in lines[0]
     assert words(done.stdout).endswith("Best is posterior: it finds 77 of the 77 edges that some patch contains "
                                        "(100 %), 100 % of its claims are right.")
     assert done.stderr.splitlines()[1].startswith("  afr: F1 0.")  # a line as each finishes

@@ -1,9 +1,12 @@
 """``lograb defend``, ``ledger``, ``bound`` and ``utility``."""
 
+import csv
 import json
 
 import pytest
-from tests.cli.command import lograb
+from tests.cli.command import lograb, ok
+
+from lograb import Graph, generate
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +37,42 @@ def test_the_ledger_is_a_sentence_and_tables(folder):
 
 
 def test_the_bound_is_kept_edge_by_edge(folder):
+    (folder / "edges.csv").write_text("earlier")
+    (folder / "before.csv").hardlink_to(folder / "edges.csv")
     told = json.loads(lograb("bound", folder / "defended.lograb", "-o", folder / "edges.csv", "--json").stdout)
+    assert (folder / "before.csv").read_text() == "earlier"  # replaced when all is written, never half written
     lines = (folder / "edges.csv").read_text().splitlines()
-    assert lines[0] == "graph,u,v,mu,tpr_at_fpr_0.001"
+    assert lines[0] == "u,v,mu,tpr_at_fpr_0.001"
     assert len(lines) == told["looked_at"] + 1
     assert told["curve"][0]["largest"] <= 1
     assert "No guarantee" in lograb("bound", folder / "plain.lograb").stdout
+
+
+def test_the_bound_names_nodes_and_graphs(tmp_path):
+    (tmp_path / "friends.csv").write_text('"Ann, dr",bob\nbob,cyd\ncyd,"Ann, dr"\ncyd,dan\n')
+    ok("generate", tmp_path / "friends.csv", "--strategy", "global", "-o", tmp_path / "a.lograb")
+    ok("bound", tmp_path / "a.lograb", "-o", tmp_path / "edges.csv")
+    with (tmp_path / "edges.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {frozenset((row["u"], row["v"])) for row in rows} == {
+        frozenset(pair) for pair in (("Ann, dr", "bob"), ("bob", "cyd"), ("cyd", "Ann, dr"), ("cyd", "dan"))}
+    generate([Graph.from_edges("path", 3, [(0, 1), (1, 2)])] * 2).save(tmp_path / "many.lograb")
+    ok("bound", tmp_path / "many.lograb", "-o", tmp_path / "edges.csv")
+    assert (tmp_path / "edges.csv").read_text().startswith("graph,u,v,")
+
+
+def test_truth_in_what_is_shared_is_told_and_left_out(folder, tmp_path):
+    told = "this file also holds the true graph"
+    with_truth = ok("defend", folder / "plain.lograb", "--method", "rotate", "-o", tmp_path / "a.lograb")
+    assert told in with_truth.stderr
+    assert told in ok("ledger", tmp_path / "a.lograb").stderr
+    without = ok("defend", folder / "plain.lograb", "--method", "rotate", "--no-truth", "--json", "-o",
+                 tmp_path / "b.lograb")  # fmt: skip
+    assert told not in without.stderr + ok("ledger", tmp_path / "b.lograb").stderr
+    info = json.loads(ok("info", tmp_path / "b.lograb", "--json").stdout)
+    summary = json.loads(without.stdout)
+    assert (summary["truth"], summary["n_edges"]) == (False, None)
+    assert summary == {key: info[key] for key in summary}
 
 
 def test_utility_and_slips(folder):

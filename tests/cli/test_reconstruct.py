@@ -100,7 +100,7 @@ def test_without_a_check_there_is_no_word_of_one(folder):
 def test_verbose_shows_all_numbers_and_patches(folder):
     short = ok("attack", folder / "k.lograb", "--method", "posterior").stdout
     full = ok("attack", folder / "k.lograb", "--method", "posterior", "--verbose").stdout
-    for word in ("average_precision", "degree_spread", "members"):
+    for word in ("average_precision", "degree_spread", " members "):
         assert word not in short
         assert word in full
     rows = [line.split() for line in full.split("exact\n")[1].splitlines()[1:] if line]
@@ -129,7 +129,11 @@ def test_below_the_floor_is_said_aloud(folder):
     told = ok("attack", folder / "k.lograb", "--method", "afr", "--json")
     assert json.loads(told.stdout)["below_floor"] is True
     assert "That is no proof of safety" in told.stderr
-    assert "FLOOR" not in ok("attack", folder / "k.lograb", "--method", "posterior").stdout
+    for method in ("posterior", "random"):  # the floor is made of attacks like random
+        assert "FLOOR" not in ok("attack", folder / "k.lograb", "--method", method).stdout
+    random = ok("attack", folder / "k.lograb", "--method", "random", "--json")
+    assert json.loads(random.stdout)["below_floor"] is True
+    assert "below the floor" not in random.stderr
 
 
 def test_without_truth_the_attack_estimates_itself(folder):

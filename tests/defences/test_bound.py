@@ -47,6 +47,26 @@ def test_what_is_exact_bounds_nothing():
     assert np.isfinite(noised.mu).all()
 
 
+def test_exact_eigenvalues_that_differ_a_little_bound_nothing():
+    clique = [(i, j) for i in range(12) for j in range(i)]
+    path = [(i, i + 1) for i in range(11, 22)]
+    edges = [*clique, *path, *((22 + i, 22 + j) for i, j in clique)]
+    parameters = {"strategy": "global", "k": 2, "sigma": 1.0}
+    instance = lograb.generate(lograb.Graph.from_edges("barbell", 34, edges), **parameters)
+    found = bound_of(instance)
+    some = found.edges[::10]
+    for u, w in some.tolist():  # the differences are published, and small
+        kept = instance.truth.edges[~(instance.truth.edges == (u, w)).all(axis=1)]
+        other = lograb.generate(lograb.Graph.from_edges("less", 34, kept), **parameters).observations
+        assert np.abs(other.values - instance.observations.values).max() > 1e-9
+    assert np.isinf(found.mu).all()
+
+
+def test_rounding_errors_are_no_difference():
+    graph = lograb.generate("karate", d=1, k=34, gauge="rotation", sigma=0, eigenvalues=False)
+    assert (bound_of(graph).mu == 0).all()
+
+
 def test_a_complete_subspace_says_nothing():
     graph = lograb.generate("karate", d=1, k=64, sigma=0.1, gauge="rotation", eigenvalues=False)
     assert np.allclose(bound_of(graph).mu, 0.0, atol=1e-5)
@@ -95,6 +115,13 @@ def test_a_sample_is_part_of_the_whole():
 def test_sanitised_graphs_are_bounded_by_their_epsilon():
     found = bound_of(lograb.generate("karate", defences=["edge-rand:epsilon=2"]))
     assert np.allclose(found.tpr(0.001), np.exp(2.0) * 0.001)
+
+
+def test_bound_and_ledger_say_the_same_about_membership():
+    for parameters, public in (({"patches": [list(range(17)), list(range(17, 34))]}, True), ({"d": 1}, False)):
+        instance = lograb.generate("karate", defences=["edge-rand:epsilon=2"], **parameters)
+        for sentence in (lograb.ledger(instance)["sentence"], lograb.bound(instance)[0]["sentence"]):
+            assert ("treated as public" in sentence) == public
 
 
 @pytest.mark.parametrize("gauge", ["none", "sign", "rotation"])

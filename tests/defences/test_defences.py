@@ -59,6 +59,17 @@ def test_slips_get_a_sentence(text, told):
         lograb.generate("karate", defences=text)
 
 
+@pytest.mark.parametrize("later", [["gaussian:epsilon=1"], ["subspace:epsilon=1"], ["eigenvalue-noise:sigma=0.1"],
+                                   ["rotate", "withhold"], ["pseudonyms", "withhold", "rotate"]])  # fmt: skip
+def test_rounding_comes_last(later):
+    with pytest.raises(LograbError, match="round last"):
+        lograb.generate("karate", d=1, k=32, defences=["round:bits=2", *later])
+    rounded = lograb.generate("karate", d=1, k=32, defences=["round:bits=2"])
+    with pytest.raises(LograbError, match="round last"):
+        lograb.defend(rounded, later)
+    lograb.generate("karate", d=1, k=32, defences=[*later, "round:bits=2"])
+
+
 def test_what_is_left_out_is_gone():
     plain = lograb.generate("karate", d=2, k=8)
     seen = plain.observations
@@ -124,8 +135,22 @@ def test_pseudonyms_hide_names_and_nothing_else():
     score = lograb.evaluate(hidden, lograb.attack(hidden, "posterior"))
     assert score.f1 > 0.9
     assert score["named_f1"] > 0.9
+    assert f"names are removed, and with them put back F1 is {score['named_f1']:.3f}" in score.sentence()
     hidden_file = lograb.defend(plain, ["pseudonyms", "gaussian:epsilon=1"], seed=1)
     assert lograb.evaluate(hidden_file, lograb.attack(hidden_file, "posterior")).f1 < score.f1
+
+
+@pytest.mark.parametrize("more", ["gaussian:epsilon=5", "pseudonyms"])
+def test_defending_keeps_the_key_of_pseudonyms(more, tmp_path):
+    plain = lograb.generate("karate", d=2, k=8, seed=3)
+    twice = lograb.defend(lograb.defend(plain, "pseudonyms", seed=1), more, seed=2)
+    twice.save(tmp_path / "x.lograb")
+    twice = lograb.load(tmp_path / "x.lograb")
+    real = {tuple(edge) for edge in plain.truth.edges.tolist()}
+    assert {tuple(sorted(edge)) for edge in twice.key[twice.truth.edges].tolist()} == real
+    assert lograb.evaluate(twice, lograb.attack(twice, "membership"))["named_f1"] is not None
+    with pytest.raises(LograbError, match="pseudonyms"):
+        lograb.bound(twice)
 
 
 def _patch_order(plain, hidden):
@@ -206,17 +231,34 @@ def test_neighbouring_embeddings_cannot_be_told_apart():
 
 
 def test_orthogonal_subspaces_cannot_be_told_apart():
-    epsilon, fpr = 2.0, 0.05
-    seen = block()
-    more = np.random.default_rng(0).standard_normal((12, 4))
+    """One column, and little noise: what the random sign hides is little, and the bound nearly sharp."""
+    epsilon, fpr = 10.0, 0.05
+    seen = block(k=1)
+    more = np.random.default_rng(0).standard_normal((12, 1))
     basis = np.linalg.qr(np.concatenate([seen.block(0), more], axis=1))[0]
-    other = replace(seen, vectors=np.ascontiguousarray(basis[:, 4:]).ravel())
-    rng, defence = np.random.default_rng(1), defences.Subspace(epsilon=epsilon)
-    values = []
-    for one in (seen, other):
-        shown = [defence.apply(one, rng, 1).vectors.reshape(12, 4) for _ in range(DRAWS)]
-        values.append(np.array([np.square(basis[:, :4].T @ y).sum() - np.square(basis[:, 4:].T @ y).sum()
-                                for y in shown]))  # fmt: skip
-    rate = float(np.mean(values[0] > np.quantile(values[1], 1 - fpr)))
+    other = replace(seen, vectors=np.ascontiguousarray(basis[:, 1]))
+
+    def rate(defence):
+        rng = np.random.default_rng(1)
+        products = [np.abs([defence.apply(one, rng, 1).vectors @ basis for _ in range(DRAWS)])
+                    for one in (seen, other)]  # fmt: skip
+        first, second = (product[:, 0] - product[:, 1] for product in products)
+        return float(np.mean(first > np.quantile(second, 1 - fpr)))
+
     most = largest_tpr(mu_of(epsilon, 1e-5), fpr)
-    assert fpr < rate <= most + 4 * np.sqrt(most / DRAWS)
+    error = 4 * np.sqrt(most / DRAWS)
+    assert fpr < rate(defences.Subspace(epsilon=epsilon)) <= most + error
+    sigma = float(defences.Subspace(epsilon=epsilon).vector_noise(seen.sizes, seen.ranks)[0])
+    assert rate(defences.Subspace(sigma=sigma / 2)) > most + error
+
+
+def test_flips_cannot_be_replayed_without_the_graph(monkeypatch):
+    # Whoever guesses the seed would subtract them, if graphs with as many edges had the same draws.
+    drawn = []
+    monkeypatch.setattr(defences.EdgeRand, "sanitise",
+                        lambda self, graph, rng: drawn.append(int(rng.integers(2**62))) or graph)  # fmt: skip
+    path = [(i, i + 1) for i in range(20)]
+    for edges in (path, path, [*path[:-1], (0, 20)]):
+        graph = lograb.Graph.from_edges("line", 21, edges)
+        lograb.generate(graph, k=4, defences=["edge-rand:epsilon=3"])
+    assert drawn[0] == drawn[1] != drawn[2]

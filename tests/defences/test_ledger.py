@@ -1,10 +1,13 @@
 """What releases add up to."""
 
+import warnings
+
+import networkx as nx
 import numpy as np
 import pytest
 
 import lograb
-from lograb import LograbError
+from lograb import LograbError, LograbNotice
 from lograb.defences.accounting import epsilon_of, mu_of
 
 
@@ -29,6 +32,16 @@ def test_noise_on_both_channels_costs_what_noise_on_one_does():
     both, one = (lograb.ledger(lograb.generate("karate", defences=[text])) for text in
                  ("gaussian:epsilon=2,eigenvalues=noised", "gaussian:epsilon=2"))  # fmt: skip
     assert both["units"]["edge"]["epsilon"] == pytest.approx(one["units"]["edge"]["epsilon"])
+
+
+@pytest.mark.parametrize("order", [["gaussian:epsilon=1", "pseudonyms"], ["pseudonyms", "gaussian:epsilon=1"]])
+def test_pseudonyms_never_lower_epsilon(order):
+    plain = lograb.ledger(lograb.generate("karate", d=1, k=8, defences=["gaussian:epsilon=1"]))["units"]
+    hidden = lograb.ledger(lograb.generate("karate", d=1, k=8, defences=order))["units"]
+    assert hidden["embedding"]["epsilon"] == pytest.approx(plain["embedding"]["epsilon"])
+    for unit in ("edge", "node"):
+        assert hidden[unit]["epsilon"] >= plain[unit]["epsilon"]
+        assert hidden[unit]["patches"] >= plain[unit]["patches"]
 
 
 def test_releases_add_up():
@@ -77,5 +90,26 @@ def test_files_about_one_graph_add_up():
         lograb.ledger("karate")
 
 
-def test_a_seed_in_the_file_is_told():
-    assert lograb.ledger(lograb.generate("karate"))["seed_in_file"]
+def test_a_seed_and_the_truth_in_the_file_are_told(tmp_path):
+    instance = lograb.generate("karate")
+    told = lograb.ledger(instance)
+    assert told["seed_in_file"]
+    assert told["truth_in_file"]
+    instance.save(tmp_path / "a.lograb", truth=False)
+    told = lograb.ledger(lograb.load(tmp_path / "a.lograb"))
+    assert not told["seed_in_file"]
+    assert not told["truth_in_file"]
+
+
+def test_files_about_different_graphs_are_noticed():
+    edges = [("ann", "bob"), ("bob", "cyd"), ("cyd", "dan")]
+    one, renamed = (lograb.generate(nx.Graph([(a + end, b + end) for a, b in edges])) for end in ("", "2"))
+    longer = lograb.generate(nx.Graph([*edges, ("dan", "eve")]))
+    karate = lograb.generate("karate")
+    for other, what in ((renamed, "the names"), (longer, "the number of nodes"), (karate, "the source")):
+        with pytest.warns(LograbNotice, match=f"differ in {what}"):
+            lograb.ledger(one, other)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lograb.ledger(karate, lograb.defend(karate, "rotate", seed=1))
+        lograb.ledger(karate, lograb.defend(karate, "pseudonyms", seed=1))

@@ -6,7 +6,7 @@ import pytest
 
 import lograb
 from lograb import LograbError
-from lograb.report import check_page_name, check_table_name, write_page
+from lograb.report import check_page_name, check_table_name, headline, write_page
 from lograb.score import percent
 
 
@@ -60,3 +60,48 @@ def test_no_attack_no_page(tmp_path):
                                              (0.99999, "99.9 %"), (0.001, "0.1 %"), (1e-9, "0.1 %")])  # fmt: skip
 def test_nothing_is_rounded_to_all_or_nothing(share, text):
     assert percent(share) == text
+
+
+ROW = {"f1": 0.407, "floor": 0.401, "precision": 0.28, "recall": 0.72, "beats_floor": False}
+
+
+def test_the_headline_speaks_of_recall_only_where_claims_are_right():
+    assert headline(ROW) == "The embeddings add nothing measurable here (F1 0.407, floor 0.401)"
+    middle = headline(ROW | {"f1": 0.5, "beats_floor": True})
+    assert "72 %" not in middle
+    assert "only 28 % of the claims are right" in middle
+    assert headline(ROW | {"precision": 0.8, "beats_floor": True}).startswith("72 % of all edges can be read")
+
+
+def test_a_page_about_a_defended_instance_says_so(tmp_path, page):
+    assert "of all edges can be read" in page
+    silos = lograb.generate("karate", patches=[range(17), range(17, 34)], k=8)
+    chosen = ["truncate:k=2", "withhold:what=eigenvalues", "gaussian:epsilon=1"]
+    defended = lograb.defend(silos, chosen, releases=3)
+    table = lograb.compare(defended, ["membership", "posterior"])
+    table.to_html(tmp_path / "page.html")
+    shown = (tmp_path / "page.html").read_text()
+    assert not table.best.beats_floor
+    assert "<h1>The embeddings add nothing measurable here (F1 0." in shown
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", shown))
+    assert facts["defences"].startswith("truncate:k=2; withhold")
+    assert facts["defences"].endswith("eigenvalues withheld; mean of 3 releases")
+    assert "radius" not in facts["patches"]
+    assert "seed" not in facts
+    plain = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert (plain["defences"], plain["seed"]) == ("none", "0")
+    assert "radius d = 1" in plain["patches"]
+
+
+def test_a_printed_comparison_is_its_table():
+    def refuses(seen, rng):
+        raise LograbError("cannot, for a reason that is longer than any column")
+
+    table = lograb.compare("karate", ["membership", "posterior", refuses], p=0.6, k=8, sigma=0.05, seeds=2)
+    lines = str(table).splitlines()
+    assert lines[0] == repr(table)
+    assert lines[1].split() == list(table.columns)
+    assert [line.split()[0] for line in lines[2:]] == ["membership", "posterior", "refuses"]
+    assert lines[1].index("floor") == lines[2].index(f"{table.rows[0]['floor']:.3f}", lines[1].index("floor"))
+    low, high = table.rows[1]["interval"]
+    assert 0 <= low <= high <= 1

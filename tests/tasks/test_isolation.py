@@ -133,7 +133,7 @@ def test_it_sees_all_observations_and_the_features_only_if_asked(file, instance)
     seen = instance.observations
     for name in ("nodes", "ptr", "ranks", "vectors"):
         assert np.array_equal(told[name], getattr(seen, name))
-    assert told["protocol"] == seen.protocol.model_dump()
+    assert told["protocol"] == seen.protocol.model_dump(mode="json")
     assert tuple(told["names"]) == instance.node_names
     assert told["features"] is None
     assert lograb.attack(instance, FileAttack(file, "tells"), features=True).diagnostics["features"] > 0

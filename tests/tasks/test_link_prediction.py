@@ -123,6 +123,21 @@ def test_clusters_are_observed_anew_without_their_halos():
     assert bare.spec.sigma == 0.05
 
 
+def test_defended_clusters_are_observed_anew_by_the_seed_of_the_task():
+    defended = lograb.defend(instance("cluster", sigma=0.05), "gaussian:sigma=0.1", seed=1)
+    one, same, other = (without_halos(defended, seed).observations.vectors for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_fragments_of_a_sanitised_graph_are_not_asked_about(strategy):
+    score = predict_links(instance(strategy, defences=["lap-graph:epsilon=3"]), "degree")
+    assert score["status"] == "not applicable"
+    assert "sanitised graph (lap-graph:epsilon=3" in score["reason"]
+    assert score["auroc"] is None
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("kind", ["uniform", "possible"])
 def test_negatives_are_distinct_pairs_between_fragments_and_no_edges(strategy, kind):

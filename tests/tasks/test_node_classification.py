@@ -108,13 +108,15 @@ def test_all_models_meet_the_same_split(instance, monkeypatch):
 
 def test_numbers_are_averaged_and_missing_ones_left_out():
     runs = [{"f1_micro": a, "f1_macro": a, "floor": 0.1, "seconds": 1.0, "unseen": {"f1_micro": b}}
-            for a, b in ((0.4, None), (0.6, 0.5))]  # fmt: skip
+            for a, b in ((0.49, None), (0.51, 0.5))]  # fmt: skip
     found = combine(runs)
     assert found["f1_micro"] == pytest.approx(0.5)
-    assert found["f1_micro_sd"] == pytest.approx(0.2 / np.sqrt(2))
+    assert found["f1_micro_sd"] == pytest.approx(0.02 / np.sqrt(2))
     # Student's t with one degree of freedom: 12.706
-    assert found["f1_micro_interval"][1] - 0.5 == pytest.approx(12.7062 * 0.1, rel=1e-4)
+    assert found["f1_micro_interval"][1] - 0.5 == pytest.approx(12.7062 * 0.01, rel=1e-4)
     assert found["unseen"]["f1_micro"] == 0.5
+    runs[0]["f1_micro"] = 0.9
+    assert combine(runs)["f1_micro_interval"] == [0.0, 1.0]  # nothing else is an F1
 
 
 def test_mistakes_are_told_before_any_work():
@@ -124,7 +126,7 @@ def test_mistakes_are_told_before_any_work():
         check_choices("gin", "node", None)
     with pytest.raises(LograbError, match="epochs: .*greater than or equal to 1, got 0"):
         check_choices("gin", "patch", {"epochs": 0})
-    with pytest.raises(LograbError, match="no setting 'width'"):
+    with pytest.raises(LograbError, match="unknown setting of gin 'width'"):
         check_choices("gin", "patch", {"width": 3})
     _, training, special = check_choices("gin", "patch", {"patience": 3, "hidden": 8})
     assert training.patience == 3
@@ -189,3 +191,8 @@ def test_without_the_extra_the_error_names_it():
             "from lograb.tasks.node_classification import classify; classify(lograb.generate('karate'), 'gcn')")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError: lograb classify needs the extra 'gnn'" in done.stderr
+
+
+def test_a_misspelt_setting_of_the_training_is_recognised():
+    with pytest.raises(LograbError, match="unknown setting of gcn 'epoch'. Did you mean 'epochs'?.*hidden"):
+        check_choices("gcn", "patch", {"epoch": 3})

@@ -34,6 +34,8 @@ def instance(request):
 def claims_nothing(seen):
     return Reconstruction(seen.n_nodes, [], [], [])
 
+NOTHING = ()  # one object for the whole interpreter, as small numbers are
+
 
 def walk(start):
     """Go breadth-first from an object to what it refers to and what refers to it, a bounded way."""
@@ -42,7 +44,7 @@ def walk(start):
         beside = [*gc.get_referents(*edge), *gc.get_referrers(*edge)]
         ours = (known, edge, beside)
         edge = [thing for thing in {id(thing): thing for thing in beside}.values()
-                if id(thing) not in known and not isinstance(thing, SHARED)
+                if id(thing) not in known and not isinstance(thing, SHARED) and thing is not NOTHING
                 and not any(thing is mine for mine in ours)]  # fmt: skip
         known |= {id(thing): thing for thing in edge}
         if not edge or len(known) > OBJECTS:

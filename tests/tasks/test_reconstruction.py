@@ -57,6 +57,8 @@ def test_edges_between_islands_are_judged_apart_and_kept_in_files(tmp_path):
     assert score["cross"]["recall"] == pytest.approx(hits / len(true))
     both = len(answer.cross) + len(answer.edges) + len(true)
     assert score["cross"]["f1_together"] == pytest.approx(2 * (hits + score["hits"]) / both)
+    same = dataclasses.replace(answer, cross=answer.edges, cross_scores=answer.scores)
+    assert lograb.evaluate(instance, same)["cross"]["f1_together"] == pytest.approx(score["f1"]["global"])
     answer.save(tmp_path / "a.npz")
     assert lograb.evaluate(instance, tmp_path / "a.npz").to_dict() == score.to_dict()
     with np.load(tmp_path / "a.npz") as arrays:  # as they were written before there were cross edges
@@ -181,7 +183,7 @@ def test_names_that_look_like_headers_or_comments_are_nodes(tmp_path):
     ("u,v,claimed\nann,bob,0.5,1\n", "line 2: expected 2 columns, claimed; got 4"),
 ])  # fmt: skip
 def test_mistakes_in_tables_are_named_with_their_line(tmp_path, text, message):
-    with pytest.raises(LograbError, match=message):
+    with pytest.raises(LograbError, match=f"^'a.csv', {message}"):
         read(tmp_path, text, named("ann", "bob"))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lograb.archive.container import Entry, read_directory
+from lograb.archive.container import CONTAINER, Entry, read_directory
 from lograb.archive.manifest import BLOCK, CROISSANT, MANIFEST, MAX_BYTES, Digest, Manifest, Member
 from lograb.archive.schema import RULES
 from lograb.archive.tables import Tables, check
@@ -95,9 +95,11 @@ def _open(path: Path) -> tuple[dict[str, Entry], Manifest]:
             data = file.read(entry.size)
     except OSError as error:
         raise LograbError(f"cannot read '{path}': {error.strerror}") from None
-    except ValueError as error:
-        if isinstance(error, LograbError):
+    except ArchiveError as error:
+        if error.member != CONTAINER:
             raise
+        raise ArchiveError(CONTAINER, error.problem, path.name) from None
+    except ValueError as error:
         raise LograbError(f"cannot read '{path}': {error}") from None
     if hashlib.sha256(data).hexdigest() != sha256:
         raise ArchiveError(MANIFEST, "checksum differs: the file is damaged")

@@ -23,7 +23,7 @@ def best_expected_f1(probabilities: Floats, rest: float = 0.0) -> tuple[float, d
     cut : float
         Infinity where there is nothing to claim.
     expected : dict
-        Precision, recall (over the judged pairs) and F1 that the probabilities promise.
+        Precision, recall (over the judged pairs and the rest) and F1 that the probabilities promise.
     """
     if not len(probabilities) or probabilities.max() <= 0:
         return np.inf, {"precision": 0.0, "recall": 0.0, "f1": 0.0}

@@ -83,7 +83,9 @@ def unsanitise(seen: Observations, answer: Reconstruction) -> Reconstruction:
     if_not = share * (1 - keep) / (share * (1 - keep) + (1 - share) * (1 - add))
     true = scores * if_shown[alike] + (1 - scores) * if_not[alike]
     rest = float(if_not[0] + answer.unlisted * (if_shown[0] - if_not[0]))
-    cut, expected = best_expected_f1(true)
+    # True edges that are not shown count as missed; between patches that were given nobody can know of any.
+    edges = usual * (decided if seen.protocol.strategy == "custom" else n_pairs)
+    cut, expected = best_expected_f1(true, max(0.0, edges - float(true.sum())))
     claimed = true >= cut
     told: dict[str, Any] = answer.diagnostics | {
         "flip_rates": [float(keep), float(add)], "expected": expected, "cut": cut if np.isfinite(cut) else None,

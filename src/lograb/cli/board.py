@@ -14,7 +14,7 @@ from rich.table import Table
 from lograb.cli.output import make_bar, make_table, print_table, reporting, say, stderr, stdout, waiting
 from lograb.cli.stopping import clean
 from lograb.progress import Progress
-from lograb.report import Comparison
+from lograb.report import Comparison, headline
 from lograb.score import Score
 
 BEST, BELOW = "*", "↓"
@@ -68,8 +68,8 @@ def show_comparison(table: Comparison) -> None:
     rows, best = table.rows, table.best
     ran = [row for row in rows if not row.get("problem")]
     if ran:
-        say(f"{len(rows)} attacks on {table.summary['name']}, {_seeds(table)}; floor {ran[0]['floor']:.3f}, "
-            f"ceiling {ran[0]['ceiling']:.3f}")  # fmt: skip
+        say(f"{len(rows)} attacks on {table.summary['name']}, {_seeds(table)}; floor {ran[0]['floor']:.3f} "
+            f"({ran[0]['floor_by']}), ceiling {ran[0]['ceiling']:.3f}")  # fmt: skip
     print()
     columns, cells = _cells(rows, best.name)
     print_table("", columns, cells, NUMERIC, fold=("method",))
@@ -91,6 +91,9 @@ def _seeds(table: Comparison) -> str:
 def verdict(table: Comparison) -> str:
     """Say who is best, and whether that is more than chance."""
     best = table.best
+    if not best.beats_floor:
+        row = next(row for row in table.rows if row["method"] == best.name)
+        return f"{headline(row)}: best is {best.name}. That is no proof of safety."
     if table.seeds == 1:
         said = f"Best is {best.name}: it {best.scores[0].sentence()}."
     else:
@@ -98,9 +101,6 @@ def verdict(table: Comparison) -> str:
                  and row["behind_interval"][0] <= 0]  # fmt: skip
         rest = f"; {', '.join(close)} may be as good (95 %)" if close else ""
         said = f"Best is {best.name}, with a mean F1 of {best.f1:.3f}{rest}."
-    if best.f1 <= best.mean("floor"):
-        said += (" No attack beats the floor here: who looks at no embedding does as well. "
-                 "That is no proof of safety.")  # fmt: skip
     return said
 
 

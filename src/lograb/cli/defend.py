@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,14 @@ from lograb.cli.instances import show_summary
 from lograb.cli.output import notice, print_facts, print_json, print_table, say, waiting
 from lograb.cli.stopping import written
 from lograb.defences import as_defences
+from lograb.defences.bound import Bound
 from lograb.errors import LograbError
+from lograb.instance import Instance
 from lograb.tasks.privacy import bound, defend, ledger
 from lograb.tasks.utility import utility
+from lograb.writing import replacing
+
+TRUTH = "this file also holds the true graph, for scoring: share one made with --no-truth"
 
 
 def defend_instance(
@@ -30,7 +36,9 @@ def defend_instance(
         defended = defend(pipeline.load(file), chosen, seed=seed, releases=releases)
         sha256 = defended.save(output, truth=not no_truth)
         written(output)
-    show_summary(defended.summary() | {"sha256": sha256}, output, json)
+    show_summary(pipeline.load(output).summary() | {"sha256": sha256}, output, json)
+    if defended.has_truth and not no_truth:
+        notice(TRUTH)
     if not json:
         notice(f"what does it guarantee? lograb ledger {output}")
 
@@ -57,6 +65,8 @@ def _show_part(path: Path, part: dict[str, Any]) -> None:
     if part["seed_in_file"]:
         notice("this file holds the seed, which reproduces all noise: nothing is guaranteed against whoever has "
                "it. Share one made with --no-truth, and a seed of 128 bits.")  # fmt: skip
+    if part["truth_in_file"]:
+        notice(TRUTH)
     print()
     says = {"none": "no guarantee", "formal": "formal", "public": "public", "-": "-"}
     rows = [(c["channel"], says[c["guarantee"]], _span(c["sensitivity"]), _span(c["noise"]), c["mechanism"])
@@ -89,9 +99,7 @@ def show_bound(file: Path, output: Path | None, *, effort: float, seed: int, jso
     with waiting("edges in patches") as report:
         told, bounds = bound(instance, effort=effort, seed=seed, progress=report)
     if output is not None:
-        lines = [f"{number},{u},{w},{mu},{rate}" for number, found in enumerate(bounds)
-                 for (u, w), mu, rate in zip(found.edges.tolist(), found.mu.tolist(), found.tpr().tolist())]
-        output.write_text("graph,u,v,mu,tpr_at_fpr_0.001\n" + "".join(f"{line}\n" for line in lines))
+        _write_edges(output, instance, bounds)
         written(output)
     if json:
         worst = [np.sort(found.per_node())[::-1][:10].tolist() for found in bounds[:1]] if told["mu"] else []
@@ -102,6 +110,18 @@ def show_bound(file: Path, output: Path | None, *, effort: float, seed: int, jso
     names = ("false-positive rate", "median", "mean", "largest")
     rows = [(f"{row['fpr']:g}", *(f"{row[key]:.3g}" for key in names[1:])) for row in told["curve"]]
     print_table("largest true-positive rate of any test of an edge, over edges", names, rows, names)
+
+
+def _write_edges(output: Path, instance: Instance, bounds: list[Bound]) -> None:
+    """Write a row per edge, with the nodes' names; a first column ``graph`` where there are several."""
+    many = len(bounds) > 1
+    with replacing(output) as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([*(["graph"] if many else []), "u", "v", "mu", "tpr_at_fpr_0.001"])
+        for number, (graph, found) in enumerate(zip(instance, bounds)):
+            names = graph.node_names or range(graph.n_nodes)
+            table.writerows([*([number] if many else []), names[u], names[w], mu, rate] for (u, w), mu, rate in
+                            zip(found.edges.tolist(), found.mu.tolist(), found.tpr().tolist()))  # fmt: skip
 
 
 def show_utility(file: Path, *, seed: int, repeats: int, json: bool) -> None:

@@ -29,12 +29,14 @@ def generate_instance(
             eigenvalues=not no_eigenvalues, **parameters,
         )  # fmt: skip
         written(output)
-    summary = pipeline.load(output).summary() | {"seed": parameters["seed"], "sha256": sha256}
-    if no_truth and parameters["sigma"] == 0 and summary["complete_share"] > 0:
+    summary = pipeline.load(output).summary() | {"sha256": sha256}
+    defended = bool(parameters.get("defences"))
+    if no_truth and parameters["sigma"] == 0 and not defended and summary["complete_share"] > 0:
         notice("without noise a complete spectrum gives its patch's edges exactly: add --sigma for a challenge.")
     if no_truth:
-        notice("the seed is withheld: it reproduces the noise. Note it down if you need the instance again.")
-        if parameters["sigma"] > 0 and parameters["seed"] < 2**64:
+        notice(f"the seed {parameters['seed']} is not in the file: it reproduces the noise. Note it down if you "
+               "need the instance again.")  # fmt: skip
+        if (parameters["sigma"] > 0 or defended) and parameters["seed"] < 2**64:
             notice("a small seed can be found by trial; for a challenge draw one of 128 bits.")
     show_summary(summary, output, json)
 
@@ -102,6 +104,7 @@ def show_summary(summary: dict[str, Any], path: Path, json: bool) -> None:
                           f"{summary['n_patches']:,} patches show their whole spectrum",
         "seed": None if summary["seed"] is None else str(summary["seed"]),
         "notices": "; ".join(summary["notices"]),
+        "defences": "; ".join(summary["defences"]) or "none",
     }  # fmt: skip
     rows = [(key, _text(value)) for key, value in shown.items() if value not in (None, "") and key != "sha256"]
     print_table(str(path), ("what", "value"), rows, fold=("value",))

@@ -73,10 +73,11 @@ def attack_instance(
     if any(answer.unlisted is None and "expected" in answer.diagnostics for answer in first.answers):
         notice("no embedding was read, only who shares patches with whom: the scores are no probabilities")
     result = {"method": method, "features": features, **first.to_dict(), **_spread(runs)}
+    trivial = getattr(attacker, "trivial", False)
     if json:
-        _print_json(result, first.score, verbose)
+        _print_json(result, first.score, verbose, trivial=trivial)
         return
-    _show_runs(method, runs)
+    _show_runs(method, runs, trivial=trivial)
     if verbose:
         show_details({key: value for key, value in result.items() if key not in ("runs", "below_floor")})
         show_patches(first.score, named=_named(instance))
@@ -108,7 +109,7 @@ def _mean_and_sd(runs: list[Run]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1))
 
 
-def _show_runs(method: str, runs: list[Run]) -> None:
+def _show_runs(method: str, runs: list[Run], *, trivial: bool) -> None:
     """Print the first run, and how much the draws of the attack change."""
     first = runs[0]
     if first.score is None:
@@ -116,7 +117,7 @@ def _show_runs(method: str, runs: list[Run]) -> None:
         print()
         print_facts([("seconds", f"{first.seconds:.2f}")])
     else:
-        show_score(first.score, sentence(method, first.score, first.answers), first.seconds)
+        show_score(first.score, sentence(method, first.score, first.answers), first.seconds, trivial=trivial)
     if len(runs) == 1:
         return
     print()
@@ -155,8 +156,8 @@ def evaluate_answer(file: Path, answer: Path, threshold: float | None, *, verbos
         show_patches(score, named=_named(instance))
 
 
-def _print_json(result: dict[str, Any], score: Score | None, verbose: bool) -> None:
-    if score is not None and score.fails:
+def _print_json(result: dict[str, Any], score: Score | None, verbose: bool, *, trivial: bool = False) -> None:
+    if score is not None and score.fails and not trivial:
         notice(f"below the floor ({score.f1:.3f} < {score.floor:.3f}): {FAILS}")
     if verbose and score is not None and score.patches is not None:
         result = result | {"patch_scores": score.patches.rows()}

@@ -60,7 +60,7 @@ def expected(answers: Sequence[Reconstruction]) -> tuple[float, float] | None:
 
 
 def headlines(score: Score, seconds: float | None) -> list[tuple[str, str]]:
-    """Give the five lines that a reader needs."""
+    """Give the few lines that a reader needs."""
     v = score.values
     low, high = score.interval or (score.f1, score.f1)
     last = [("seconds", f"{seconds:.2f}")] if seconds is not None else []
@@ -69,17 +69,20 @@ def headlines(score: Score, seconds: float | None) -> list[tuple[str, str]]:
                                 f"{_cell(score.calibration['by_chance'])} by chance")]  # fmt: skip
     return [
         ("F1", f"{score.f1:.3f}, 95 % interval {low:.3f} to {high:.3f}"),
-        ("floor, ceiling", f"{score.floor:.3f} without embeddings, {score.ceiling:.3f} at best"),
+        ("floor, ceiling", f"{score.floor:.3f} without embeddings ({v['floor_by']}), "
+                           f"{score.ceiling:.3f} at best"),
+        *([("F1 with names", f"{v['named_f1']:.3f}; all other numbers are without names (pseudonyms)")]
+          if v.get("named_f1") is not None else []),
         ("precision", f"{score.precision:.3f} of {v['claimed']:,} claims"),
         ("recall", f"{score.recall:.3f} of all {v['edges']:,} edges, in some patch or not"),
         *last,
     ]
 
 
-def show_score(score: Score, said: str, seconds: float | None) -> None:
-    """Print the sentence, a warning where the attack fails, and the headlines."""
+def show_score(score: Score, said: str, seconds: float | None, *, trivial: bool = False) -> None:
+    """Print the sentence, a warning where an attack that reads embeddings fails, and the headlines."""
     say(said)
-    if score.fails:
+    if score.fails and not trivial:
         say(f"BELOW THE FLOOR ({score.f1:.3f} < {score.floor:.3f}): {FAILS}")
     print()
     print_facts(headlines(score, seconds))

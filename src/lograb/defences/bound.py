@@ -39,11 +39,11 @@ from lograb.theory.stacks import adjacency_of
 from lograb.types import Bools, Floats, Graph, Ints, Observations
 
 STACK_BYTES = 1 << 23
-TINY = 1e-9
-"""Distances below this count as none."""
+SAME_VALUES, SAME_VECTORS = 1e-20, 1e-16
+"""Squared distances up to which what is shared without noise counts as the same: rounding errors."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bound:
     """What any test of one edge can reach, edge by edge; membership taken as public.
 
@@ -67,6 +67,10 @@ class Bound:
     mu: Floats
     distance: Floats
     epsilon: float | None = None
+
+    def __repr__(self) -> str:
+        what = f"ε {self.epsilon:g}" if self.epsilon is not None else f"median μ {np.median(self.mu):.3g}"
+        return f"<Bound: {len(self.edges):,} of {self.n_edges:,} edges, {what}>"
 
     def tpr(self, fpr: float = FALSE_RATE) -> Floats:
         """Largest true-positive rate of a test of each edge."""
@@ -125,17 +129,17 @@ def bound(
         which, at = owner[some], place[index[some]]
         vectors, values = _differences(seen, patch_edges, which, ends[some], table)
         np.add.at(distances, at, vectors)
-        np.add.at(squares, at, _signal(vectors, noise.vectors[which]))
+        np.add.at(squares, at, _signal(vectors, noise.vectors[which], SAME_VECTORS))
         if seen.values is not None:
-            np.add.at(squares, at, _signal(values, noise.values[which]))
+            np.add.at(squares, at, _signal(values, noise.values[which], SAME_VALUES))
         done += len(some)
         progress("edges in patches", done, len(wanted))
     return Bound(seen.n_nodes, len(found), edges[chosen], np.sqrt(squares), np.sqrt(distances))
 
 
-def _signal(squares: Floats, noise: Floats) -> Floats:
+def _signal(squares: Floats, noise: Floats, same: float) -> Floats:
     """D² / σ²; without noise, nothing or everything."""
-    exact = np.where(squares > TINY, np.inf, 0.0)
+    exact = np.where(squares > same, np.inf, 0.0)
     return np.where(noise > 0, squares / np.where(noise > 0, noise, 1.0) ** 2, exact)
 
 
@@ -173,18 +177,24 @@ def _differences(
     if mixed:
         squares = np.zeros(len(which))
         simple = (blocks[:, 0] == rank - 1) & (other_blocks[:, 0] == rank - 1)
-        cross = vectors[simple, :, :rank].swapaxes(1, 2) @ other_vectors[simple, :, :rank]
-        squares[simple] = 2 * rank - 2 * np.linalg.svd(cross, compute_uv=False).sum(axis=1)
+        squares[simple] = _procrustes(vectors[simple, :, :rank], other_vectors[simple, :, :rank])
         left = np.flatnonzero(~simple)
     else:
-        cosines = np.abs(np.einsum("bqi,bqi->bi", vectors[:, :, :rank], other_vectors[:, :, :rank]))
+        here, there = vectors[:, :, :rank], other_vectors[:, :, :rank]
+        signed = np.minimum(*(np.square(here + sign * there).sum(axis=1) for sign in (1, -1)))
         columns = np.arange(rank)
         alone = _alone(blocks, columns) & _alone(other_blocks, columns)
-        squares = np.where(alone, 2 - 2 * cosines, 0.0).sum(axis=1)
+        squares = np.where(alone, signed, 0.0).sum(axis=1)
         left = np.flatnonzero(~alone.all(axis=1))
     for i in left.tolist():
         squares[i] += _of_repeated(vectors[i], other_vectors[i], blocks[i], other_blocks[i], rank)
     return np.maximum(squares, 0.0), spectrum
+
+
+def _procrustes(here: Floats, there: Floats) -> Floats:
+    """min over Q of ‖U - U'Q‖²: 2c - 2 Σ s, without its rounding errors of 1e-15."""
+    left, _, right = np.linalg.svd(there.swapaxes(-1, -2) @ here, full_matrices=False)
+    return np.asarray(np.square(here - there @ (left @ right)).sum(axis=(-2, -1)))
 
 
 def _blocks(values: Floats, rank: int, mixed: bool) -> Ints:
@@ -212,7 +222,9 @@ def _of_repeated(u: Floats, w: Floats, last: Ints, other: Ints, rank: int) -> fl
         first, first_other = (int(np.searchsorted(ends, ends[column])) for ends in (last, other))
         here, there = u[:, first : last[column] + 1], w[:, first_other : other[column] + 1]
         c, b, b_other = stop - column, here.shape[1], there.shape[1]
-        if max(b, b_other) > 1:
+        if b == b_other == c > 1:
+            total += float(_procrustes(here, there))
+        elif max(b, b_other) > 1:
             found = np.linalg.svd(here.T @ there, compute_uv=False)
             total += 2 * c - 2 * float(found[(b - c) + (b_other - c) :][:c].sum())
         column = stop

@@ -13,6 +13,7 @@ from lograb.defences.on_graph import EdgeRand, LapGraph
 from lograb.defences.on_shared import (
     EigenvalueNoise,
     Gaussian,
+    Noisy,
     Nothing,
     Pseudonyms,
     Rotate,
@@ -72,7 +73,12 @@ def settle(spec: InstanceSpec) -> InstanceSpec:
     """Write the defences of a spec in full, and what follows from them into its other fields."""
     fields = spec.model_dump()
     found = as_defences(spec.defences)
+    rounded = False
     for defence in found:
+        if rounded and isinstance(defence, Noisy | Rotate):
+            raise LograbError(f"'{defence.name}' after 'round' guarantees nothing: it reckons with exact "
+                              "eigenvectors and eigenvalues, and these are rounded; round last")  # fmt: skip
+        rounded = rounded or isinstance(defence, Round)
         fields |= defence.changes(fields)
     return InstanceSpec.of(**fields | {"defences": tuple(map(str, found))})
 

@@ -3,7 +3,8 @@
 A unit is what two neighbouring inputs differ in: all that is shared of one patch (*embedding*), one *edge*, or one
 *node* with all its edges. An edge touches every patch that contains both its ends, a node every patch that
 contains it; each of these embeddings may then be any other, so the squares of their μ add up (`accounting`). The
-numbers hold for all graphs, whatever the adversary knows.
+numbers hold for all graphs, whatever the adversary knows. With pseudonyms nobody can see who sits where, and one
+edge or node may touch all patches.
 
 Who sits in which patch depends on the edges. Unless the graph was sanitised before it was cut, statements about
 edges and nodes hold only as far as membership is public anyway, and say so.
@@ -139,11 +140,15 @@ def _units(seen: Observations, mu: Floats, epsilon: float | None, delta: float) 
                           shape=(seen.n_patches, seen.n_nodes))  # fmt: skip
     squares = {"embedding": (float((mu**2).max(initial=0.0)), 1),
                "node": (float((inside.T @ mu**2).max(initial=0.0)), int(inside.sum(axis=0).max()))}  # fmt: skip
-    squares["edge"] = squares["node"]
-    if (seen.sizes**2).sum() <= MOST_PAIRS:
+    if any(defence.renames for defence in as_defences(seen.protocol.defences)):
+        squares["node"] = float((mu**2).sum()), seen.n_patches
+        squares["edge"] = squares["node"]
+    elif (seen.sizes**2).sum() <= MOST_PAIRS:
         weighted = sp.triu(inside.T @ (sp.diags_array(mu**2) @ inside), k=1)
         counted = sp.triu(inside.T @ inside, k=1)
         squares["edge"] = (float(weighted.max()), int(counted.max())) if counted.nnz else (0.0, 0)
+    else:
+        squares["edge"] = squares["node"]
     return {unit: {"patches": count, "mu": float(np.sqrt(square)), "epsilon": epsilon_of(np.sqrt(square), delta),
                    "tpr": largest_tpr(np.sqrt(square))} for unit, (square, count) in squares.items()}  # fmt: skip
 

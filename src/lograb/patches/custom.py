@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lograb.errors import LograbError, unknown_name
-from lograb.names import sort_names
+from lograb.names import shorten, sort_names
 from lograb.patches.silo_file import Rows, interpret, read_patch_file
 from lograb.types import Graph, Patches
 
@@ -152,7 +152,8 @@ def _look_up(
 def _unknown_nodes(graph: Graph, missing: dict[str, str]) -> LograbError:
     first, patch = next(iter(missing.items()))
     known = "node names" if graph.node_names is not None else f"nodes 0 .. {graph.n_nodes - 1}"
-    others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
+    rest = list(missing)[1:]
+    others = f", nor {'is' if len(rest) == 1 else 'are'} {shorten(rest)} ({len(rest)} more)" if rest else ""
     return LograbError(f"{patch} names the node '{first[:60]}', which is not among the {known} of graph "
                        f"'{graph.name}'{others}: take them out, or add them to the graph, in an edge list each "
                        "alone on a line")

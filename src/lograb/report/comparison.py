@@ -36,6 +36,12 @@ class Method:
         """Mean of the global F1 over the seeds; 0 where the attack could not run."""
         return self.mean("f1", "global") if self.scores else 0.0
 
+    @property
+    def beats_floor(self) -> bool:
+        """Whether F1 is above the floor by more than chance: the lower ends of the 95 % intervals, on average."""
+        low = [score.interval[0] for score in self.scores if score.interval is not None]
+        return bool(low) and float(np.mean(low)) > self.mean("floor")
+
     def mean(self, *path: str) -> float:
         """Average one number over the seeds: ``mean("f1", "recovered")``, ``mean("auroc")``."""
         return float(np.mean([reduce(getitem, path, score.values) for score in self.scores]))
@@ -75,11 +81,13 @@ class Comparison:
         behind = np.array([score.f1 for score in best.scores]) - f1
         values = {"f1": float(f1.mean()), "sd": float(f1.std(ddof=1)) if self.seeds > 1 else None,
                   "recovered": method.mean("f1", "recovered"),
-                  "interval": list(method.scores[0].interval or ()) if self.seeds == 1 else mean_interval(f1),
+                  "interval": (list(method.scores[0].interval or ()) if self.seeds == 1
+                               else np.clip(mean_interval(f1), 0.0, 1.0).tolist()),
                   "behind": float(behind.mean()),
                   "behind_interval": mean_interval(behind) if self.seeds > 1 else None}  # fmt: skip
         for name in ("floor", "ceiling", "precision", "recall"):
             values[name] = method.mean(name)
+        values |= {"floor_by": method.scores[0].values.get("floor_by"), "beats_floor": method.beats_floor}
         return row | values | {"seconds": float(np.mean(method.seconds))}
 
     def __getitem__(self, name: str) -> Method:
@@ -94,6 +102,13 @@ class Comparison:
     def __repr__(self) -> str:
         return (f"<Comparison of {len(self.methods)} attacks on {self.summary['name']}, {self.seeds} seed(s): "
                 f"best {self.best.name}, F1 {self.best.f1:.3f}>")  # fmt: skip
+
+    def __str__(self) -> str:
+        lines = [list(self.columns), *self.cells()]
+        ran = [line for line in lines if any(line[2:])]  # the others hold why an attack could not run
+        widths = [max(len(line[i]) for line in (ran if i else lines)) for i in range(len(self.columns))]
+        rows = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+        return "\n".join([repr(self), *rows])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)

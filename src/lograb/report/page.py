@@ -16,6 +16,8 @@ Row = dict[str, Any]
 PAGES = {".html": "<!doctype html>", ".htm": "<!doctype html>"}
 TABLES = PAGES | {".md": "| method |", ".tex": r"\begin{tabular}"}
 """How the files begin that a comparison is written to."""
+TRUSTED = 0.8
+"""Precision from which claims count as read."""
 
 
 def check_page_name(path: Path) -> None:
@@ -48,26 +50,42 @@ def write_page(
     ran = [row for row in rows if not row.get("problem")]
     if not ran:
         raise LograbError(f"no attack could run: {rows[0]['problem'] if rows else 'none was given'}")
+    best = max(ran, key=lambda row: row["f1"])
     environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
     environment.filters["percent"] = percent
     page = environment.get_template("comparison.html").render(
-        instance=summary, rows=rows, ran=ran, best=max(ran, key=lambda row: row["f1"]), facts=_facts(summary),
+        instance=summary, rows=rows, ran=ran, best=best, headline=headline(best), facts=_facts(summary),
         classified=classified, linked=linked, seeds=seeds, command=command,
     )  # fmt: skip
     with replacing(path) as file:
         file.write(page)
 
 
+def headline(best: Row) -> str:
+    """Say in one true sentence what the best attack shows; recall leads only where claims can be trusted."""
+    if not best["beats_floor"]:
+        return f"The embeddings add nothing measurable here (F1 {best['f1']:.3f}, floor {best['floor']:.3f})"
+    if best["precision"] >= TRUSTED:
+        return f"{percent(best['recall'])} of all edges can be read from what was shared"
+    return (f"What was shared tells more than membership alone (F1 {best['f1']:.3f}, floor {best['floor']:.3f}), "
+            f"but only {percent(best['precision'])} of the claims are right")  # fmt: skip
+
+
 def _facts(summary: dict[str, Any]) -> list[tuple[str, Any]]:
     """Name the choices behind an instance in words."""
     complete = round(summary["complete_share"] * summary["n_patches"])
     noise = "not announced" if summary["sigma"] is None else f"σ = {summary['sigma']}"
-    return [
+    radius = "" if summary["strategy"] in ("custom", "global") else f", radius d = {summary['d']}"
+    defences = [*summary["defences"], *([] if summary["eigenvalues"] else ["eigenvalues withheld"]),
+                *([f"mean of {summary['releases']:,} releases"] if summary["releases"] > 1 else [])]  # fmt: skip
+    facts = [
         ("graph", summary["source"]),
-        ("patches", f"{summary['n_patches']:,}, strategy {summary['strategy']}, radius d = {summary['d']}"),
+        ("patches", f"{summary['n_patches']:,}, strategy {summary['strategy']}{radius}"),
         ("observed nodes", f"p = {summary['p']}"),
         ("eigenvectors", f"k = {summary['k']}; {complete:,} patches are small enough to show all"),
         ("noise", f"{noise}, gauge {summary['gauge']}"),
+        ("defences", "; ".join(defences) or "none"),
         ("edges some patch contains", f"{summary['co_observed_edges']:,} of {summary['n_edges']:,}"),
         ("seed", summary["seed"]),
     ]
+    return [(label, value) for label, value in facts if value is not None]

@@ -18,12 +18,14 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.limits import REMEDY, max_bytes
+from lograb.names import shorten
 from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.types import Reconstruction
 
@@ -42,8 +44,30 @@ def read_answers(path: Path, instance: Instance, threshold: float | None = None)
         answers = [build_answer(f"the answer '{path}'", arrays, number, graph.n_nodes, graph.node_names)
                    for number, graph in enumerate(instance)]  # fmt: skip
     else:
-        answers = _read_table(_read_text(path), instance)
+        answers = _read_table(path, instance)
     return answers if threshold is None else [_cut(answer, threshold) for answer in answers]
+
+
+def numbered_as(graph: Instance, answer: Reconstruction) -> Reconstruction:
+    """Give the nodes of an answer the numbers that they have in the instance, by name."""
+    names, own = graph.node_names, answer.node_names
+    if names is None or own is None or names == own:
+        if answer.n_nodes == graph.n_nodes:
+            return answer
+        raise LograbError(f"the answer is about {answer.n_nodes} nodes, the instance has {graph.n_nodes}, and "
+                          "without names of nodes on both sides nobody can tell which is which: attack the "
+                          "instance itself, lograb.attack(instance, ...)")  # fmt: skip
+    index = {name: i for i, name in enumerate(names)}
+    if unknown := [name for name in own if name not in index]:
+        raise LograbError(f"{len(unknown)} of the answer's nodes are not in the instance: {shorten(unknown)}")
+    number = np.array([index[name] for name in own], dtype=np.int64)
+    islands = None if answer.islands is None else np.full(graph.n_nodes, -1)
+    if islands is not None:
+        islands[number] = answer.islands
+    pairs: dict[str, Any] = {part: np.sort(number[getattr(answer, part)], axis=1)
+                             for part in ("edges", "judged", "cross") if getattr(answer, part) is not None}
+    return replace(answer, n_nodes=graph.n_nodes, node_names=names, nodes=np.sort(number[answer.nodes]),
+                   islands=islands, **pairs)  # fmt: skip
 
 
 def _cut(answer: Reconstruction, threshold: float) -> Reconstruction:
@@ -69,7 +93,8 @@ def _read_text(path: Path) -> str:
         raise LograbError(f"'{path}' is neither an .npz file nor UTF-8 text") from None
 
 
-def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
+def _read_table(path: Path, instance: Instance) -> list[Reconstruction]:
+    text = _read_text(path)
     names = (graph.node_names or map(str, range(graph.n_nodes)) for graph in instance)
     index = [{name: i for i, name in enumerate(known)} for known in names]
     found: list[dict[tuple[int, int], tuple[float, bool]]] = [{} for _ in index]
@@ -92,7 +117,7 @@ def _read_table(text: str, instance: Instance) -> list[Reconstruction]:
                 before = found[graph].get(pair, told)
                 found[graph][pair] = max(told[0], before[0]), told[1] or before[1]
     except (csv.Error, _RowError) as error:
-        raise LograbError(f"line {reader.line_num}: {error}") from None
+        raise LograbError(f"'{path.name}', line {reader.line_num}: {error}") from None
     return [_from_pairs(graph, pairs) for graph, pairs in zip(instance, found)]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lograb.archive.tables import join
+from lograb.defences import as_defences
 from lograb.errors import LograbError
 from lograb.fragment import fragment
 from lograb.instance import Instance
@@ -43,11 +44,14 @@ class Questions:
         All true edges (u, w), u < w, between fragments of one graph.
     truth : int64 array
         All true edges as u * n_nodes + w, increasing, to keep negatives apart from them.
+    sanitised : str
+        The defence that changed the graph before it was cut, if any.
     """
 
     known: FragmentedGraph
     positives: Ints
     truth: Ints
+    sanitised: str = ""
 
     @property
     def n_fragments(self) -> int:
@@ -57,11 +61,15 @@ class Questions:
     @property
     def reason(self) -> str | None:
         """Why there is nothing to ask; None where there is."""
+        if self.sanitised:
+            return (f"the patches were grown in a sanitised graph ({self.sanitised}): they say nothing about "
+                    "which true edges are known, and which run between fragments")  # fmt: skip
         if len(self.positives):
             return None
         sizes = np.bincount(self.known.fragment[self.known.fragment >= 0], minlength=1)
         if self.n_fragments <= len(np.unique(self.known.graph)):
-            return "the patches hang together: every graph is one fragment"
+            return ("the patches hang together: every graph is one fragment (cut it into clusters, as with "
+                    "generate --strategy cluster --clusters 3, or into silos that share no node)")  # fmt: skip
         return (f"no true edge runs between the {self.n_fragments:,} fragments "
                 f"(the largest has {int(sizes.max()):,} nodes)")  # fmt: skip
 
@@ -83,12 +91,13 @@ class Questions:
         return np.concatenate(found)
 
 
-def ask(instance: Instance, halo: Halo = "drop") -> Questions:
-    """Find the fragments of an instance and the true edges between them."""
+def ask(instance: Instance, halo: Halo = "drop", seed: int = 0) -> Questions:
+    """Find the fragments of an instance and the true edges between them; `seed` as for `without_halos`."""
     if not instance.has_truth:
         raise LograbError(f"the instance '{instance.name}' was saved without its truth: Task 3 needs it")
-    if instance.spec.strategy == "cluster" and halo == "drop":
-        instance = without_halos(instance)
+    sanitised = " and ".join(str(one) for one in as_defences(instance.spec.defences) if one.on_graph)
+    if instance.spec.strategy == "cluster" and halo == "drop" and not sanitised:
+        instance = without_halos(instance, seed)
     patches = patch_set(instance)
     sizes = [graph.n_nodes for graph in instance]
     shift = pointer(sizes)
@@ -99,7 +108,7 @@ def ask(instance: Instance, halo: Halo = "drop") -> Questions:
     graph = np.repeat(np.arange(len(sizes)), sizes)
     known = FragmentedGraph(hide(patches, label), label, _settled(instance.spec, patches), graph)
     truth = edges[:, 0] * patches.n_nodes + edges[:, 1]
-    return Questions(known, edges[between], truth)
+    return Questions(known, edges[between], truth, sanitised)
 
 
 def components(patches: PatchSet) -> Ints:
@@ -133,8 +142,11 @@ def _cores(instance: Instance, patches: PatchSet) -> Ints:
     return label
 
 
-def without_halos(instance: Instance) -> Instance:
-    """Cut the clusters of an instance anew without their halos, and observe them with the same parameters."""
+def without_halos(instance: Instance, seed: int = 0) -> Instance:
+    """Cut the clusters of an instance anew without their halos, and observe them with the same parameters.
+
+    `seed` stands in where the instance does not tell its own, as after `lograb.defend`.
+    """
     spec = instance.spec.model_copy(update={"strategy": "custom", "p": 1.0, "clusters": None, "cluster_size": None,
                                              "d": 0})
     tables = []
@@ -143,9 +155,9 @@ def without_halos(instance: Instance) -> Instance:
             raise LograbError("the clusters of this instance do not tell their cores from their halos")
         seen = graph.observations
         lists = [seen.members(i)[graph.core[seen.ptr[i] : seen.ptr[i + 1]]] for i in range(seen.n_patches)]
-        seed = np.random.SeedSequence(spec.seed, spawn_key=(number,))
+        stream = np.random.SeedSequence(seed if spec.seed is None else spec.seed, spawn_key=(number,))
         cores = Patches.from_lists(graph.n_nodes, [item for item in lists if len(item)])
-        tables.append(fragment(graph.truth, spec, seed, cores))
+        tables.append(fragment(graph.truth, spec, stream, cores))
     manifest = instance.manifest.model_copy(update={"spec": spec})
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])
 

@@ -88,7 +88,7 @@ def predict_links(
     """
     check_counts(repeats, seed)
     check_choices(method, settings, halo, negatives)
-    questions = ask(instance, halo)
+    questions = ask(instance, halo, seed)
     told: dict[str, Any] = {"method": method, "seed": seed, "repeats": repeats, "halo": halo,
                             "negatives_from": negatives, **describe(questions)}  # fmt: skip
     reason = questions.reason

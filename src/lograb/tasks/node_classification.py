@@ -195,7 +195,8 @@ def combine(runs: list[dict[str, Any]]) -> dict[str, Any]:
         values = [run[key] for run in runs]
         means |= {f"{key}_sd": None, f"{key}_interval": None}
         if len(values) > 1:
-            means |= {f"{key}_sd": float(np.std(values, ddof=1)), f"{key}_interval": mean_interval(values)}
+            means |= {f"{key}_sd": float(np.std(values, ddof=1)),
+                      f"{key}_interval": np.clip(mean_interval(values), 0.0, 1.0).tolist()}  # fmt: skip
     if len(runs) > 1:
         means["runs"] = [{key: run[key] for key in ("f1_micro", "f1_macro", "floor", "seconds")} for run in runs]
     return means

@@ -16,7 +16,7 @@ from lograb.defences.bound import Bound, membership_differs
 from lograb.defences.bound import bound as bound_graph
 from lograb.defences.ledger import DELTA, total
 from lograb.defences.ledger import ledger as ledger_of_graph
-from lograb.errors import LograbError
+from lograb.errors import LograbError, warn
 from lograb.fragment import lay_out_shared
 from lograb.instance import Instance
 from lograb.patches import induced_edges
@@ -79,24 +79,42 @@ def _defend_graph(
     shared = share(seen, chosen, rng, spec)
     truth = graph.truth if graph.has_truth else None
     edges = None if truth is None else induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr), truth)
-    return lay_out_shared(seen, shared, truth, edges, graph.core)
+    return lay_out_shared(seen, shared, truth, edges, graph.core, graph.key)
 
 
 def ledger(*instances: Instance, delta: float = DELTA) -> dict[str, Any]:
     """Compose what was released: see `lograb.defences.ledger`; of several graphs the one whose edges fare worst.
 
-    Several instances are releases about one graph: each has its ledger, and all together the sum.
+    Several instances are releases about one graph: each has its ledger, and all together the sum. Where they
+    differ as graphs do, there is a notice.
     """
     if not instances or not all(isinstance(one, Instance) for one in instances):
         raise LograbError("a ledger is about instances (lograb.generate, lograb.load)")
+    for other in instances[1:]:
+        if differs := _differs(instances[0], other):
+            warn(f"a ledger adds up releases about one graph, and '{instances[0].name}' and '{other.name}' differ "
+                 f"in {differs}: if these are two graphs, take one ledger for each")  # fmt: skip
     parts = []
     for instance in instances:
         found = [ledger_of_graph(graph.observe(features=graph.features is not None), delta) for graph in instance]
         worst = max(found, key=lambda part: np.inf if part["units"]["edge"] is None
                     else part["units"]["edge"]["epsilon"])  # fmt: skip
         seed = instance.spec.seed
-        parts.append(worst | {"name": instance.name, "seed_in_file": seed is not None})
+        parts.append(worst | {"name": instance.name, "seed_in_file": seed is not None,
+                              "truth_in_file": instance.has_truth})  # fmt: skip
     return parts[0] if len(parts) == 1 else {"parts": parts, "total": total(parts, delta)}
+
+
+def _differs(one: Instance, other: Instance) -> str:
+    """Say what suggests that two instances are about different graphs; empty where nothing does."""
+    if "packed" not in (one.origin.kind, other.origin.kind) and one.origin.source != other.origin.source:
+        return "the source of the graph"
+    if any(defence.startswith("pseudonyms") for defence in one.spec.defences + other.spec.defences):
+        return ""
+    if [graph.n_nodes for graph in one] != [graph.n_nodes for graph in other]:
+        return "the number of nodes"
+    differ = any(a.node_names != b.node_names for a, b in zip(one, other))
+    return "the names of the nodes" if differ else ""
 
 
 def bound(
@@ -123,10 +141,10 @@ def bound(
         some = np.sort(rng.permutation(len(found.edges))[:MOST_BALLS])
         differs.append(None if found.epsilon is not None
                        else membership_differs(graph.observations, graph.truth, found.edges[some]))  # fmt: skip
-    return _summary(bounds, differs), bounds
+    return _summary(bounds, differs, instance.spec.strategy == "custom"), bounds
 
 
-def _summary(bounds: list[Bound], differs: list[Any]) -> dict[str, Any]:
+def _summary(bounds: list[Bound], differs: list[Any], given: bool) -> dict[str, Any]:
     mu = np.concatenate([found.mu for found in bounds])
     rates = {fpr: np.concatenate([found.tpr(fpr) for found in bounds]) for fpr in CURVE}
     pure = [found.epsilon for found in bounds if found.epsilon is not None]
@@ -143,20 +161,22 @@ def _summary(bounds: list[Bound], differs: list[Any]) -> dict[str, Any]:
         "curve": [{"fpr": fpr, "mean": float(rate.mean()), "median": float(np.median(rate)),
                    "largest": float(rate.max())} for fpr, rate in rates.items() if len(rate)],
     }  # fmt: skip
-    return told | {"sentence": _sentence(told, rates[FALSE_RATE])}
+    return told | {"sentence": _sentence(told, rates[FALSE_RATE], given)}
 
 
-def _sentence(told: dict[str, Any], rate: Any) -> str:
+def _sentence(told: dict[str, Any], rate: Any, given: bool) -> str:
     if told["epsilon"] is not None:
-        return (f"Every edge is protected with ε = {told['epsilon']:g}, membership included: no test with a "
+        public = "membership, which was given, treated as public" if given else "membership included"
+        return (f"Every edge is protected with ε = {told['epsilon']:g}, {public}: no test with a "
                 f"false-positive rate of 0.1 % finds one with a probability above {rate.max():.2g}.")  # fmt: skip
     if told["infinite"] == told["looked_at"]:
         return "No guarantee: what is shared without noise gives every edge away to whoever knows the others."
     some = "" if told["looked_at"] == told["edges"] else f" (a random sample of {told['edges']:,})"
-    often = (f"For {told['infinite']:,} of {told['looked_at']:,} edges{some} there is no bound; for the others: "
-             if told["infinite"] else f"For {told['looked_at']:,} edges{some}: ")  # fmt: skip
+    often = (f"for {told['infinite']:,} of {told['looked_at']:,} edges{some} there is no bound; for the others, "
+             if told["infinite"] else f"for {told['looked_at']:,} edges{some}, ")  # fmt: skip
     part = told["membership_differs"]
-    public = {None: "If membership is treated as public. ", 0.0: ""}.get(
-        part, f"Membership alone gives {100 * (part or 0):.0f} % of the edges away. Besides: ")  # fmt: skip
-    return (f"{public}{often}whoever knows all others finds one with probability {np.median(rate):.2g} at most "
-            f"in the median, {rate.mean():.2g} in the mean, at a false-positive rate of 0.1 %.")  # fmt: skip
+    public = {None: "With membership treated as public, ", 0.0: ""}.get(
+        part, f"Membership alone gives {100 * (part or 0):.0f} % of the edges away. Besides, ")  # fmt: skip
+    said = (f"{public}{often}whoever knows all others finds one with probability {np.median(rate):.2g} at most in "
+            f"the median, {rate.mean():.2g} in the mean, at a false-positive rate of 0.1 %.")  # fmt: skip
+    return said[0].upper() + said[1:]

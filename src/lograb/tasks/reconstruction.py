@@ -25,7 +25,7 @@ from lograb.pairs import edge_keys, shared_pairs
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.score import PatchScores, Score
-from lograb.tasks.answers import read_answers
+from lograb.tasks.answers import numbered_as, read_answers
 from lograb.tasks.isolation import FileAttack, choose_attack, run_isolated
 from lograb.tasks.parcel import private_copy
 from lograb.theory.cohesion import boundary_ratio, cohesion_recall_interval, estimate_components, island_cohesion
@@ -157,6 +157,9 @@ def evaluate(instance: Instance, answer: Answer, *, threshold: float | None = No
     answer : Reconstruction, a list with one per graph, or the path of a file with an answer
     threshold : for a file: claim the pairs whose score is at least this
     """
+    if isinstance(instance, Observations):
+        raise LograbError("Observations hold no truth to score against: make an instance of them, "
+                          "lograb.Instance.from_observations(mine, truth=graph)")  # fmt: skip
     if not isinstance(instance, Instance):
         raise _no_instance("evaluate", instance)
     answers = _answers(instance, answer, threshold)
@@ -196,10 +199,7 @@ def _answers(instance: Instance, answer: Answer, threshold: float | None) -> Seq
                           + (": unpack it first" if isinstance(answer, tuple) else ""))  # fmt: skip
     if len(answers) != len(instance):
         raise LograbError(f"the instance has {len(instance)} graphs, the answer {len(answers)}")
-    for graph, item in zip(instance, answers):
-        if item.n_nodes != graph.n_nodes:
-            raise LograbError(f"the answer is about {item.n_nodes} nodes, the instance has {graph.n_nodes}")
-    return answers
+    return [numbered_as(graph, item) for graph, item in zip(instance, answers)]
 
 
 class Judged(NamedTuple):
@@ -266,7 +266,7 @@ def _cohesion(truth: Ints, answer: Reconstruction) -> dict[str, Any]:
 def _cross(truth: Ints, edges: Ints, cross: Ints, n_nodes: int) -> dict[str, Any]:
     """Count the edges between islands by themselves, and together with the claimed ones (global)."""
     alone = count_edges(truth, cross, n_nodes)
-    both = count_edges(truth, np.concatenate([edges, cross]), n_nodes)
+    both = count_edges(truth, np.unique(np.concatenate([edges, cross]), axis=0), n_nodes)
     return {"precision": alone.precision, "recall": alone.recall, "f1_together": both.f1}
 
 
@@ -326,22 +326,25 @@ def _join_patches(parts: list[PatchScores]) -> PatchScores:
                                 for what in ("sizes", "edges", "found", "wrong")))  # fmt: skip
 
 
+EVERYTHING = "claiming all pairs that share a patch"
 _KNOWN: WeakKeyDictionary[Instance, list[dict[str, float]]] = WeakKeyDictionary()
 
 
-def floor_and_ceiling(instance: Instance) -> dict[str, float]:
+def floor_and_ceiling(instance: Instance) -> dict[str, Any]:
     """Give floor and ceiling of an instance, macro-averaged over its graphs; computed once.
 
     The floor is the score of the best trivial attack, or that of claiming every pair that shares a patch where
-    this is more. The ceiling claims exactly the true edges that some patch contains.
+    this is more; ``floor_by`` says which. The ceiling claims exactly the true edges that some patch contains.
     """
     return _floor_and_ceiling(_bounds(instance))
 
 
-def _floor_and_ceiling(bounds: Sequence[dict[str, float]]) -> dict[str, float]:
+def _floor_and_ceiling(bounds: Sequence[dict[str, float]]) -> dict[str, Any]:
     mean = {name: float(np.mean([each[name] for each in bounds])) for name in bounds[0]}
     ceiling = mean.pop("ceiling")
-    return {"floor": max(mean.values()), "ceiling": ceiling}
+    source = max(mean, key=lambda name: mean[name])
+    source_name = EVERYTHING if source == "everything" else source
+    return {"floor": mean[source], "floor_by": source_name, "ceiling": ceiling}
 
 
 def _bounds(instance: Instance) -> list[dict[str, float]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from lograb.errors import LograbError, unknown_name
+from lograb.errors import unknown_name
 from lograb.learning.nodes import settings as accept
 from lograb.learning.randomness import require_torch
 from lograb.plugins import find_plugin, plugins
@@ -57,8 +57,8 @@ class Model:
         """Put given settings in the place of the default ones, after a check."""
         for name in settings or {}:
             if name not in self.accepts.model_fields:
-                known = ", ".join(self.accepts.model_fields)
-                raise LograbError(f"{self.name} has no setting '{name}'. Settings: {known}")
+                known = [*self.accepts.model_fields, *accept.TrainingSettings.model_fields]
+                raise unknown_name(f"setting of {self.name}", name, dict.fromkeys(known))
         return checked(self.accepts, settings or {}, f"{self.name}: ").model_dump()
 
 
