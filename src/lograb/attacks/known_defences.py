@@ -124,7 +124,7 @@ def _alike(
     at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     found = np.where(keys[at] == wanted, many[at], 0.0) if len(keys) else np.zeros(len(wanted))
     alike = np.searchsorted(BINS, found, side="right") - 1
-    if seen.centres is not None and not counted.all():
+    if seen.centres is not None and seen.protocol.d == 1:  # as `decided` counts
         ends = np.isin(np.arange(n), seen.centres)
         many = many[ends[keys // n] | ends[keys % n]]
     inside = np.bincount(np.searchsorted(BINS, many, side="right") - 1, minlength=len(BINS)).astype(float)
