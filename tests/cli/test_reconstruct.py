@@ -290,7 +290,8 @@ def test_it_is_said_why_nothing_is_claimed(tmp_path):
     assert "none of 1 patches is core" in words(ok("attack", path, "--method", "afr").stderr)
 
 
-def test_who_cannot_read_any_patch_says_so(tmp_path):
-    path = tmp_path / "x.lograb"
-    ok("generate", "karate", "-o", path, "-d", 2, "-k", 34, "--gauge", "rotation", "--sigma", 0.05)
-    assert "no probabilities" in ok("attack", path, "--method", "posterior").stderr
+def test_who_cannot_read_any_patch_expects_little():
+    instance = lograb.generate("karate", d=2, k=34, gauge="rotation", sigma=0.05)
+    told = lograb.attack(instance, "posterior").diagnostics
+    assert told["patches"]["read"] == 0
+    assert told["expected"]["f1"] < 0.5

@@ -249,7 +249,7 @@ def test_blocks_hold_every_row_once():
 def test_unknown_names_and_settings_are_refused():
     with pytest.raises(LograbError, match="Did you mean 'graphormer'"):
         find_model("graformer")
-    with pytest.raises(LograbError, match="no setting 'heads'"):
+    with pytest.raises(LograbError, match="unknown setting of gcn 'heads'"):
         MODELS["gcn"].build(4, 2, {"heads": 2})
     with pytest.raises(LograbError, match="gcn: hidden: Input should be a valid integer, got 'wide'"):
         MODELS["gcn"].build(4, 2, {"hidden": "wide"})
