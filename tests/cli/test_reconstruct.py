@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.cli.command import lograb, ok, words
 
-from lograb import Instance, generate
+from lograb import Instance, attack, generate
 from lograb.archive import schema
 from lograb.ragged import pack_names
 
@@ -291,7 +291,7 @@ def test_it_is_said_why_nothing_is_claimed(tmp_path):
 
 
 def test_who_cannot_read_any_patch_expects_little():
-    instance = lograb.generate("karate", d=2, k=34, gauge="rotation", sigma=0.05)
-    told = lograb.attack(instance, "posterior").diagnostics
+    instance = generate("karate", d=2, k=34, gauge="rotation", sigma=0.05)
+    told = attack(instance, "posterior").diagnostics
     assert told["patches"]["read"] == 0
     assert told["expected"]["f1"] < 0.5
