@@ -51,8 +51,9 @@ MAY = {
     "report": GROUND | {"metrics"},
     "pipeline": GROUND | STAGES | {"attacks", "tasks", "report"},
     "experiments": GROUND | STAGES | {"attacks", "learning", "metrics", "tasks", "pipeline"},
+    "auditing": GROUND | STAGES | {"attacks", "theory", "metrics", "tasks", "report", "pipeline", "experiments"},
     "cli": GROUND | STAGES | {"attacks", "learning", "theory", "metrics", "tasks", "report", "pipeline",
-                              "experiments"},
+                              "experiments", "auditing"},
 }
 # The neural attacks learn, and torch lives in learning/: these files stand under the attacks' rule.
 ATTACK_SIDE = ("lograb.learning.autoencoders", "lograb.learning.randomness", "lograb.learning.sparse")

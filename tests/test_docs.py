@@ -289,7 +289,9 @@ def test_every_page_is_reached_from_the_index():
 
 @pytest.mark.parametrize("page", DOCS, ids=name_of)
 def test_lines_are_short(page):
-    assert [n for n, line in enumerate(page.read_text().splitlines(), start=1) if len(line) > LONGEST] == []
+    generated = page.parent.name == "tables"  # by `lograb report --markdown`: rows are as long as they are
+    lines = enumerate(page.read_text().splitlines(), start=1)
+    assert [n for n, line in lines if len(line) > LONGEST and not (generated and line.startswith("| "))] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

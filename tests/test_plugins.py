@@ -1,4 +1,4 @@
-"""Another package adds an attack, a dataset and a model; the example of the docs is installed and run."""
+"""Another package adds an attack, a dataset, a defence and a model: the example of the docs, installed and run."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from lograb.plugins import find_plugin, plugins, with_plugins
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
 CONFIG = """
-instances = [{ dataset = "ring", k = 4, p = 0.5 }]
+instances = [{ dataset = "ring", k = 4, p = 0.5, defences = "blur:by=0.5" }]
 attacks = [{ name = "neighbours", settings = { most = 4 } }]
 models = [{ name = "linear", settings = { epochs = 3 } }]
 """
@@ -61,14 +61,24 @@ def lograb(installed, *words):
 
 def test_the_example_is_listed_and_run(installed, tmp_path):
     assert "neighbours" in {row["name"] for row in json.loads(lograb(installed, "list", "attacks", "--json"))}
+    assert "blur" in {row["name"] for row in json.loads(lograb(installed, "list", "defences", "--json"))}
     (tmp_path / "x.toml").write_text(CONFIG)
     told = json.loads(lograb(installed, "sweep", str(tmp_path / "x.toml"), "--store", str(tmp_path / "store"),
                              "--workers", "1", "--json"))  # fmt: skip
     assert told["statuses"] == {"done": 2}
     for run in told["runs"]:
-        assert run["spec"]["version"].endswith("lograb-example 1.0")
+        assert run["spec"]["version"].endswith("lograb-example 1.0 lograb-example 1.0")  # method and defence
+        assert run["spec"]["instance"]["defences"] == ["blur:by=0.5"]
         assert run["spec"]["origin"]["source"] == "ring"
         assert run["spec"]["origin"]["revision"] == "lograb-example 1.0"
+
+
+def test_the_defence_of_the_example_is_told_to_attackers_and_ledger(installed, tmp_path):
+    file = str(tmp_path / "ring.lograb")
+    lograb(installed, "generate", "ring", "-k", "4", "--no-eigenvalues", "--defence", "blur:by=2", "-o", file)
+    told = json.loads(lograb(installed, "ledger", file, "--json"))
+    found = {line["channel"]: line for line in told["channels"]}["eigenvectors"]
+    assert (found["guarantee"], found["noise"]) == ("formal", [2.0, 2.0])
 
 
 def test_the_example_is_short():

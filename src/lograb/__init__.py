@@ -15,6 +15,7 @@ The data walks through the package in this order:
 ``metrics``       6  truth, estimate -> number
 ``tasks``         7  what is asked, floor and ceiling included: -> Score
 ``experiments``   8  many runs: complete, resumable, on this machine or a cluster
+``auditing``      9  one graph or one set of embeddings -> findings
 ``report``        10 results -> tables and pages
 ``cli``              the command line
 """
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "attack": "lograb.tasks",
+    "audit": "lograb.auditing",
     "bound": "lograb.tasks.privacy",
     "compare": "lograb.pipeline",
     "defend": "lograb.tasks.privacy",
@@ -45,6 +47,7 @@ _HOME = {
     "Observations": "lograb.types",
     "Reconstruction": "lograb.types",
     "Score": "lograb.score",
+    "Audit": "lograb.auditing",
     "Comparison": "lograb.report",
     "InstanceSpec": "lograb.spec",
     "LograbError": "lograb.errors",
@@ -53,6 +56,7 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
+    from lograb.auditing import Audit, audit
     from lograb.errors import ArchiveError, LograbError, LograbNotice
     from lograb.graphs import load_graph, load_graphs
     from lograb.instance import Instance
@@ -68,6 +72,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArchiveError",
+    "Audit",
     "Comparison",
     "Graph",
     "Instance",
@@ -79,6 +84,7 @@ __all__ = [
     "Reconstruction",
     "Score",
     "attack",
+    "audit",
     "bound",
     "compare",
     "defend",

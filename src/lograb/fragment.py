@@ -65,7 +65,7 @@ def _words(digest: bytes) -> list[int]:
 
 def _unused(spec: InstanceSpec) -> set[str]:
     """Name what is not asked for, and so changes no noise."""
-    later = (("defences", ()), ("releases", 1), ("cluster_size", None))
+    later = (("defences", ()), ("releases", 1), ("cluster_size", None), ("precision", "float64"))
     return {name for name, empty in later if getattr(spec, name) == empty}
 
 

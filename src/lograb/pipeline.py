@@ -31,7 +31,7 @@ from lograb.patches import Bring, Given, bring, choose
 from lograb.progress import Progress, ignore
 from lograb.report import Comparison, Method
 from lograb.score import Score
-from lograb.spec import GaugeName, InstanceSpec, StrategyName
+from lograb.spec import GaugeName, InstanceSpec, Precision, StrategyName
 from lograb.tasks import attack as attack
 from lograb.tasks import evaluate as evaluate
 from lograb.tasks.isolation import choose_attack
@@ -57,6 +57,7 @@ def generate(
     eigenvalues: bool = True,
     defences: Any = (),
     releases: int = 1,
+    precision: Precision = "float64",
     graph: int | None = None,
     patches: Given | None = None,
     patches_by: str | None = None,
@@ -82,6 +83,8 @@ def generate(
     eigenvalues : whether they are shared beside the embedding
     defences : what is done against it, in this order: names such as "gaussian:epsilon=2", or `lograb.defences`
     releases : how many releases with fresh noise the eavesdropper averages
+    precision : how finely numbers are published, after noise: float64, float32, float16, or a number of bits after
+        the binary point; the defence "round" by another name
     graph : which graph of a dataset that holds many; all of them by default
     patches : for custom: node lists; a dict of them by group, or of groups by node; or a file, which may also be
         a table node,group. Groups give the patches their names
@@ -100,7 +103,8 @@ def generate(
     """
     parameters = {"strategy": strategy, "d": d, "p": p, "k": k, "sigma": sigma, "gauge": gauge, "seed": seed,
                   "clusters": clusters, "cluster_size": cluster_size, "seed_nodes": seed_nodes,
-                  "eigenvalues": eigenvalues, "defences": defences, "releases": releases}  # fmt: skip
+                  "eigenvalues": eigenvalues, "defences": defences, "releases": releases,
+                  "precision": precision}  # fmt: skip
     manifest, pieces = _plan(source, parameters | unknown, bring(patches, patches_by), graph, header, progress)
     tables = list(pieces)
     return Instance(manifest, join(tables) if len(tables) > 1 else tables[0])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from lograb.errors import LograbError, unknown_name
 
 StrategyName = Literal["d-hop", "cluster", "random", "custom", "global"]
 GaugeName = Literal["sign", "rotation", "none"]
 Defences = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=32)]
+Precision = Literal["float64", "float32", "float16"] | int
 Kind = TypeVar("Kind", bound=BaseModel)
+MAX_BITS = 52
 MAX_SIGMA = 1000.0
 """Entries of eigenvectors are at most 1: with noise like this nothing of them is left."""
 
@@ -77,6 +79,7 @@ class InstanceSpec(_Choices):
     eigenvalues : whether the eigenvalues are shared beside the embedding.
     defences : what is done to the graph and to what is shared, each as NAME:key=value,...
     releases : how many releases with fresh noise the eavesdropper averages.
+    precision : how finely numbers are published: a float type, or a number of bits after the binary point.
     """
 
     strategy: StrategyName = "d-hop"
@@ -92,6 +95,21 @@ class InstanceSpec(_Choices):
     eigenvalues: bool = True
     defences: Defences = ()
     releases: int = Field(1, ge=1, le=1_000_000)
+    precision: Precision = "float64"
+
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _read_precision(cls, given: Any) -> Any:
+        """Take bits as a number or as text."""
+        if given in ("float64", "float32", "float16"):
+            return given
+        try:
+            bits = int(given)
+        except (TypeError, ValueError):
+            bits = -1
+        if isinstance(given, bool | float) or not 0 <= bits <= MAX_BITS:
+            raise ValueError(f"is float64, float32, float16 or a number of bits from 0 to {MAX_BITS}")
+        return bits
 
     @model_validator(mode="after")
     def _refuse_parameters_of_other_strategies(self) -> InstanceSpec:

@@ -119,7 +119,7 @@ def test_components_and_degrees_follow_from_the_kernel_in_any_basis() -> None:
     vectors, _ = spectrum(adjacency, 9)
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     kernel = vectors[:, :3] @ turn
-    found = components(kernel)
+    found = components(kernel, np.full(9, 1e-15))
     assert len(set(found[:4])) == len(set(found[4:8])) == 1
     assert len(set(found.tolist())) == 3
     np.testing.assert_array_equal(whole_degrees(kernel, np.full(9, 1e-15))[1], adjacency.sum(axis=1))
@@ -134,3 +134,49 @@ def test_precision_is_read_off_the_numbers(rounded: object) -> None:
     shared = rounded(exact)  # type: ignore[operator]
     errors = rounding_error(shared)
     assert 0.9 < np.sqrt(np.mean(((shared - exact) / errors) ** 2)) < 1.1
+
+
+def test_components_show_even_where_nothing_else_does() -> None:
+    # More components than columns: all eigenvalues are 0. Pairs, a path of three, a triangle, a star, and a body.
+    body = sparse_graph(40, np.random.default_rng(11))
+    path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    blocks = [1 - np.eye(2, dtype=int)] * 8 + [path, 1 - np.eye(3, dtype=int)]
+    star = np.zeros((4, 4), dtype=np.int64)
+    star[0, 1:] = star[1:, 0] = 1
+    adjacency = np.zeros((66, 66), dtype=np.int64)
+    at = 0
+    for block in [*blocks, star, body]:
+        adjacency[at : at + len(block), at : at + len(block)] = block
+        at += len(block)
+    adjacency = adjacency[:at, :at]
+    vectors, values = spectrum(adjacency, at)
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
+    shared = (vectors[:, :12] @ turn)[:, :6]  # half of the kernel
+    facts = solve_rows(shared, values[:6], rounding_error(shared))
+    assert facts is not None
+    assert facts.component.max() + 1 == 12
+    small = np.arange(at) < at - 40
+    assert facts.solved[small].all()
+    assert not facts.solved[~small].any()
+    edges = np.argwhere(np.triu(adjacency))
+    assert sorted(facts.pairs.tolist()) == sorted(edges[small[edges[:, 0]]].tolist())
+    assert (facts.probability == 1.0).all()
+
+
+@pytest.mark.parametrize("degree", [3, 4])
+def test_regular_graphs_show_their_degree_by_rows_that_fit(degree: int) -> None:
+    import networkx as nx
+
+    adjacency = nx.to_numpy_array(nx.random_regular_graph(degree, 100, seed=1), dtype=int)
+    vectors, values = spectrum(adjacency, 32)
+    facts = solve_rows(vectors, values, rounding_error(vectors), budget=3e8)
+    assert facts is not None
+    assert set(facts.degrees.tolist()) == {degree}
+    assert claims(facts, adjacency) == (adjacency.sum() // 2, adjacency.sum() // 2)
+
+
+def test_columns_that_are_not_of_components_are_not_taken_for_them() -> None:
+    adjacency = sparse_graph(120, np.random.default_rng(7))
+    vectors, values = spectrum(adjacency, 12)
+    values[:3] = 0.0  # as rounding to few bits would leave them
+    assert solve_rows(vectors, values, rounding_error(vectors), value_error=1e-4) is None

@@ -48,6 +48,7 @@ def test_the_report_reads_the_store(folder):
     (("reproduce", "smoke", "--store", "x", "--format", "word"), "unknown format 'word'"),
     (("reproduce", "smoke", "--store", "x", "--datasets", "cora"), "no instance is of these datasets"),
     (("report", "nowhere", "-o", "page.html"), "is no store"),
+    (("report", "nowhere"), "a report needs a page"),
 ])  # fmt: skip
 def test_mistakes_are_said_before_anything_is_made(folder, arguments, problem):
     done = lograb(*arguments, cwd=folder)
@@ -72,6 +73,18 @@ def test_reproduce_prints_every_form(folder, scheduler):
     assert "| karate d=1 k=8 | posterior |" in ok(*common, "--format", "markdown", cwd=folder).stdout
     assert r"\toprule" in ok(*common, "--format", "latex", cwd=folder).stdout
     assert ok(*common, "--format", "csv", cwd=folder).stdout.startswith("instance,method,ours")
+
+
+def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
+    (folder / "empty").mkdir()
+    done = ok("reproduce", "smoke", "--store", "empty", "--datasets", "karate", "--stored", cwd=folder)
+    assert "Not run: membership, afr, posterior, degree on karate" in words(done.stdout)
+    assert list(folder.glob("empty/runs/*")) == []
+
+
+def test_the_report_writes_tables_as_markdown(folder):
+    ok("report", "store", "--markdown", "pages", cwd=folder)
+    assert "| karate | posterior |" in (folder / "pages" / "two.md").read_text()
 
 
 def test_a_submission_is_checked_and_scored(tmp_path):

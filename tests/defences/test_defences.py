@@ -11,8 +11,8 @@ from lograb.defences.accounting import largest_tpr, largest_tpr_at, mu_of
 
 ALL = ("edge-rand:epsilon=3", "lap-graph:epsilon=5", "gaussian:epsilon=5", "gaussian:epsilon=5,eigenvalues=noised",
        "subspace:epsilon=5", "subspace:sigma=0.1", "eigenvalue-noise:sigma=0.1",
-       "withhold:what=eigenvalues+centres", "truncate:k=4", "round:bits=6", "rotate", "pseudonyms",
-       "none")  # fmt: skip
+       "withhold:what=eigenvalues+centres", "truncate:k=4", "round:bits=6", "round:to=float32", "rotate",
+       "pseudonyms", "none")  # fmt: skip
 
 
 def block(n=12, k=4, **parameters):
@@ -51,7 +51,8 @@ def test_they_compose(tmp_path):
 
 @pytest.mark.parametrize(("text", "told"), [
     ("gausian:epsilon=1", "gaussian"), ("gaussian", "epsilon or sigma"), ("gaussian:epsilon=0", "epsilon"),
-    ("gaussian:epsilon=1,epsilon=2", "once"), ("truncate:k=x", "k"), ("round:bit=3", "bits"), (3, "list of names"),
+    ("gaussian:epsilon=1,epsilon=2", "once"), ("truncate:k=x", "k"), ("round:bit=3", "bits"),
+    ("round", "bits or to"), ("round:bits=3,to=float16", "bits or to"), (3, "list of names"),
     ("gaussian:sigma=0.1,eigenvalues=noised", "budget"), ("edge-rand:epsilon=1e9", "epsilon"),
 ])  # fmt: skip
 def test_slips_get_a_sentence(text, told):
@@ -68,6 +69,43 @@ def test_rounding_comes_last(later):
     with pytest.raises(LograbError, match="round last"):
         lograb.defend(rounded, later)
     lograb.generate("karate", d=1, k=32, defences=[*later, "round:bits=2"])
+
+
+@pytest.mark.parametrize(("precision", "rounded", "defence"), [
+    ("float32", lambda x: x.astype(np.float32), "round:to=float32"),
+    ("float16", lambda x: x.astype(np.float16), "round:to=float16"),
+    (7, lambda x: np.round(x * 128) / 128, "round:bits=7"),
+    ("7", lambda x: np.round(x * 128) / 128, "round:bits=7"),
+])  # fmt: skip
+def test_precision_is_rounding_by_another_name(precision, rounded, defence):
+    chosen = {"d": 2, "k": 8, "gauge": "none"}
+    exact = lograb.generate("karate", **chosen).observations
+    instance = lograb.generate("karate", precision=precision, **chosen)
+    for what in ("vectors", "values", "next_values"):
+        np.testing.assert_array_equal(getattr(instance.observations, what), rounded(getattr(exact, what)))
+    by_defence = lograb.generate("karate", defences=defence, **chosen)
+    assert instance.spec == by_defence.spec
+    assert instance.spec.defences == (defence,)
+    assert str(instance.summary()["precision"]) == str(precision)
+    # After noise, whatever else is done.
+    noised = lograb.generate("karate", precision=precision, sigma=0.1, defences="truncate:k=4", **chosen)
+    assert noised.spec.defences == ("truncate:k=4", defence)
+    np.testing.assert_array_equal(noised.observations.vectors, rounded(noised.observations.vectors))
+
+
+def test_who_says_nothing_of_precision_gets_all_of_it():
+    instance = lograb.generate("karate", d=2, k=8)
+    assert instance.spec.precision == "float64"
+    assert instance.spec.defences == ()
+    assert (instance.observations.vectors != instance.observations.vectors.astype(np.float32)).any()
+
+
+@pytest.mark.parametrize("wrong", ["float8", 53, -1, 2.5, True, None])
+def test_precision_is_a_type_or_a_number_of_bits(wrong):
+    with pytest.raises(LograbError, match="precision: is float64, float32, float16 or a number of bits"):
+        lograb.generate("karate", precision=wrong)
+    with pytest.raises(LograbError, match="leave one out"):
+        lograb.generate("karate", precision=8, defences="round:bits=4")
 
 
 def test_what_is_left_out_is_gone():

@@ -66,3 +66,18 @@ def test_a_pair_goes_by_the_part_with_more_of_its_patches(instance):
 def test_too_many_parts_are_refused(instance):
     with pytest.raises(lograb.LograbError, match="choose fewer"):
         lograb.attack(instance, InParts("membership", 10**6))
+
+
+def test_a_part_that_the_attack_refuses_claims_nothing(instance, scheduler, monkeypatch):
+    seen = instance.observations
+    large = seen.sizes > 20
+    assert large.any()
+    monkeypatch.setattr("lograb.experiments.parts.cut_patches", lambda *given: large.astype(np.int64))
+    attack, rng = lograb.attacks.Afr(max_size=20), np.random.default_rng(0)
+    found = InParts(attack, 2, scheduler=scheduler)(seen, rng)
+    (why,) = found.diagnostics["parts_refused"]
+    assert "more than 20 members" in why
+    assert len(found.edges) > 1000
+    monkeypatch.undo()
+    with pytest.raises(lograb.LograbError, match="more than 20 members"):
+        InParts(attack, 1, scheduler=scheduler)(show(seen, large, False), rng)

@@ -139,3 +139,16 @@ def test_no_scheduler_no_sweep(plan, store, monkeypatch):
     with pytest.raises(lograb.LograbError, match="no Dask scheduler answers"):
         monkeypatch.setattr(distributed, "Client", lambda *_, **__: (_ for _ in ()).throw(OSError("refused")))
         sweep(plan().specs, store, scheduler="tcp://127.0.0.1:1")
+
+
+def test_protection_tells_what_is_guaranteed_and_left(plan, store, scheduler):
+    blocks = [{"dataset": "karate", "k": 8, "defences": ["none", "gaussian:epsilon=2"]}]
+    made = plan(instances=blocks, attacks=[], protection=True, seeds=1)
+    found = sweep(made.specs, store, scheduler=scheduler)
+    plain, defended = (found[spec.key].scores for spec in made.specs)
+    assert (plain["guarantee"], plain["epsilon"]) == ("none", {})
+    assert defended["guarantee"] == "conditional"
+    assert defended["epsilon"]["embedding"] == pytest.approx(2)
+    instance = lograb.generate("karate", k=8, defences=["gaussian:epsilon=2"], seed=0)
+    assert defended["epsilon"]["edge"] == lograb.ledger(instance)["units"]["edge"]["epsilon"]
+    assert defended["subspace"] == lograb.utility(instance)["subspace"]

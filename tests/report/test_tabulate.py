@@ -2,6 +2,8 @@
 
 import csv
 import io
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from scipy.stats import wilcoxon
@@ -9,6 +11,7 @@ from scipy.stats import wilcoxon
 from lograb.metrics.significance import holm, signed_rank
 from lograb.report.figures import draw_svg, save_figure
 from lograb.report.overview import leaderboard, write_overview
+from lograb.report.pages import write_pages
 from lograb.report.tabulate import tabulate
 
 
@@ -54,6 +57,66 @@ def test_what_did_not_run_says_why():
     made = table(cells)
     assert [row[1] for row in made.rows] == ["failed", "no data"]
     assert made.notes == ["coco-sp: no data: no file", "AFR: failed on cora: Boom: x"]
+
+
+def test_a_note_on_missing_data_leaves_out_where_it_was_looked_for():
+    made = table([cell("coco-sp", "AFR", problem="cannot get x.zip; looked in /home/me; try again")])
+    assert made.notes == ["coco-sp: no data: cannot get x.zip"]
+
+
+def test_lines_that_were_not_run_become_a_note():
+    cells = [cell("cora", "AFR", run()), cell("cora", "GAE"), cell("pubmed", "GAE"), cell("citeseer", "AFR")]
+    made = table(cells)
+    assert [row[0] for row in made.rows] == ["cora"]
+    assert made.notes == ["Not run: GAE on cora; pubmed", "Not run: AFR on citeseer"]
+
+
+def protection(epsilon, accuracy, seed=0):
+    found = run("protection", seed=seed)
+    found["spec"]["task"] = "protection"
+    found["scores"] = {"accuracy": accuracy, "guarantee": "conditional" if epsilon else "none",
+                       "epsilon": {"edge": epsilon} if epsilon else {}}  # fmt: skip
+    return found
+
+
+def test_a_wide_table_has_a_line_for_each_instance():
+    cells = [cell("cora", "AFR", run(f1=f1, seed=i)) for i, f1 in enumerate((0.4, 0.6))]
+    cells += [cell("cora", "GAE", run(name="gae", f1=0.3)), cell("cora", "protection", protection(2.5, 0.8))]
+    cells += [cell("citeseer", "AFR", run()), cell("citeseer", "GAE"),
+              cell("citeseer", "protection", protection(None, 0.7))]  # fmt: skip
+    made = table(cells, {"cora": {"AFR": [74.3, 0.5]}}, wide=True, score="f1.global",
+                 beside=("accuracy", "guarantee", "epsilon.edge"))  # fmt: skip
+    assert made.columns == ["instance", "AFR", "GAE", "accuracy", "guarantee", "epsilon edge", "seeds", "floor",
+                            "ceiling"]  # fmt: skip
+    assert made.rows == [
+        ["cora", "0.500 ± 0.141 (0.743)", "0.300", "0.800", "conditional", "2.500", "1–2", "0.200", "0.900"],
+        ["citeseer", "0.500", "not run", "0.700", "none", "none", "1", "0.200", "0.900"],
+    ]
+
+
+def test_relative_curves_are_divided_by_their_first_value_and_averaged():
+    cells = []
+    for dataset, values in (("cora", (0.8, 0.4)), ("citeseer", (0.5, 0.125))):
+        for f1, defences in zip(values, ([], ["gaussian:epsilon=2.0,delta=1e-05"])):
+            made = cell(f"{dataset} {defences}", "AFR", run(f1=f1, dataset=dataset))
+            cells.append(made | {"dataset": dataset, "instance": {"defences": defences}})
+    drawn = table(cells, score="f1.global", figure="epsilon", relative=True).figure
+    assert drawn["series"] == [{"name": "AFR", "x": ["none", "2"], "y": [1.0, pytest.approx(0.375)],
+                                "sd": [0.0, pytest.approx(0.125 * 2**0.5)]}]  # fmt: skip
+
+
+def test_pages_of_markdown(tmp_path):
+    cells = [cell("cora", f"AFR (alpha={a})", run(f1=a, settings={"alpha": a})) for a in (0.2, 0.4)]
+    made = replace(table(cells, figure="alpha"), about="word " * 60, command="lograb reproduce x --store DIR")
+    paths = write_pages(tmp_path, [made])
+    assert [path.name for path in paths] == ["index.md", "x.md", "x.svg"]
+    page = (tmp_path / "x.md").read_text()
+    assert "lograb reproduce x --store DIR" in page
+    assert "| cora | AFR (alpha=0.4) | 0.400 | 1 | 0.200 | 0.900 |" in page
+    assert max(len(line) for line in page.splitlines() if line[:1] != "|") <= 120
+    assert "(x.svg)" in page
+    ElementTree.parse(tmp_path / "x.svg")
+    assert "(x.md)" in (tmp_path / "index.md").read_text()
 
 
 def test_signed_rank_and_holm():

@@ -90,6 +90,34 @@ def list_command(
     """Show what there is by name: datasets, attacks ..."""
 
 
+@command("audit:audit_source")
+def audit(
+    source: Annotated[str, typer.Argument(help="A graph (name or file), an instance (.lograb), or embeddings.")],
+    output: options.Page = Path("report.html"),
+    scenario: Annotated[str | None, typer.Option(help="ego, silos or global [ego; silos where groups are given].")]
+    = None,
+    patches: options.PatchFile = None,
+    patches_by: options.PatchesBy = None,
+    d: Annotated[int | None, typer.Option("-d", help="Radius of a neighbourhood [1], or of halos [0].")] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Eigenvectors that are to be shared [32].")] = None,
+    sigma: Annotated[float | None, typer.Option(help="Noise that is planned [0].")] = None,
+    defences: options.Defence = None,
+    releases: options.Releases = 1,
+    tolerate: Annotated[float | None, typer.Option(help="Share of edges that may be read [0.1].")] = None,
+    policy: Annotated[Path | None, typer.Option(metavar="FILE", help="What is tolerated, as TOML.")] = None,
+    seed: options.Seed = 0,
+    graph: options.Which = None,
+    header: options.Header = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A handful of settings only.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Ask what they would learn from what you are about to share, who is exposed, and what is enough.
+
+    Writes a page, and beside it the same as .json and all pairs as .csv, worst first. Finished settings are kept
+    in a folder .audit beside them: after Ctrl-C the same command goes on from there.
+    """
+
+
 @command("instances:generate_instance")
 def generate(
     source: Annotated[str, typer.Argument(help="A dataset's name (see 'lograb list datasets') or a graph file.")],
@@ -109,6 +137,7 @@ def generate(
     no_eigenvalues: options.Withheld = False,
     defences: options.Defence = None,
     releases: options.Releases = 1,
+    precision: options.Precision = "float64",
     no_truth: Annotated[bool, typer.Option("--no-truth", help="Leave out whatever answers Task 1.")] = False,
     header: options.Header = None,
     graph: options.Which = None,
@@ -191,6 +220,7 @@ def compare(
     no_eigenvalues: options.Withheld = False,
     defences: options.Defence = None,
     releases: options.Releases = 1,
+    precision: options.Precision = "float64",
     header: options.Header = None,
     graph: options.Which = None,
     json: options.Json = False,
@@ -323,6 +353,7 @@ def reproduce(
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas between.")] = None,
     form: Annotated[str, typer.Option("--format", help="text, markdown, latex or csv")] = "text",
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write figures as PDF and PNG.")] = None,
+    stored: Annotated[bool, typer.Option("--stored", help="Run nothing: show what the store has.")] = False,
     workers: options.Workers = None,
     scheduler: options.Scheduler = None,
     retry_failed: options.Retry = False,
@@ -333,7 +364,9 @@ def reproduce(
 @command("sweep:report_store")
 def report(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A folder that 'lograb sweep' wrote to.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page: a .html file.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="The page: a .html file.")]
+    = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables as Markdown.")] = None,
 ) -> None:
     """Write a page with everything that a store holds."""
 

@@ -34,11 +34,12 @@ def _gauges() -> Rows:
 
 def _defences() -> Rows:
     from lograb.defences import DEFENCES
+    from lograb.plugins import with_plugins
 
     fields = ("name", "touches", "guarantee", "unit", "does", "exposes", "on_graph")
     return [_take(defence, *fields) | {"settings": {name: "required" if field.is_required() else field.default
                                                     for name, field in defence.model_fields.items()}}
-            for defence in DEFENCES.values()]  # fmt: skip
+            for defence in with_plugins("defences", DEFENCES).values()]  # fmt: skip
 
 
 def _attacks() -> Rows:

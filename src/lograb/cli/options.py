@@ -14,6 +14,8 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything.
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting.")]
 Features = Annotated[bool, typer.Option("--features", help="Show the attacker the nodes' features too.")]
 
+Page = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page: a .html file.")]
+
 # Where and how experiments run.
 StoreFolder = Annotated[Path, typer.Option("--store", metavar="DIR", help="The folder that keeps all runs.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes on this machine [one per core].")]
@@ -37,6 +39,7 @@ Withheld = Annotated[bool, typer.Option("--no-eigenvalues", help="Withhold the e
 Defence = Annotated[list[str] | None, typer.Option("--defence", metavar="NAME[:KEY=VALUE,...]",
                                                    help="A defence; repeatable.")]  # fmt: skip
 Releases = Annotated[int, typer.Option(min=1, help="Releases with fresh noise, which the attacker averages.")]
+Precision = Annotated[str, typer.Option(metavar="TYPE|BITS", help="What numbers are rounded to: float32, 12 ...")]
 Header = Annotated[bool | None, typer.Option(help="Whether an edge list has a header [found out].")]
 Which = Annotated[int | None, typer.Option("--graph", help="Which graph of a dataset that holds many [all].")]
 

@@ -17,6 +17,7 @@ from lograb.experiments.config import cells_of, find_config
 from lograb.report.figures import save_figure
 from lograb.report.overview import write_overview
 from lograb.report.page import check_page_name
+from lograb.report.pages import write_pages
 from lograb.report.table import Table
 from lograb.report.tabulate import tabulate
 
@@ -42,7 +43,7 @@ def run_sweep(config: str, store: Path, *, json: bool, **options: Any) -> None:
 
 def reproduce(
     name: str, store: Path, *, seeds: int | None, datasets: str | None, form: str, figures: Path | None,
-    **options: Any,
+    stored: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Run what a preset asks for and the store lacks, and print its tables beside the paper's figures."""
     if form not in FORMATS:
@@ -52,7 +53,8 @@ def reproduce(
     kept = Store(store)
     chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {datasets}" if datasets else "")
     for plan in plans:
-        table = _table(plan, run_plan(plan, kept, options), kept, f"lograb reproduce {name} --store DIR{chosen}")
+        found = _known(plan, kept) if stored else run_plan(plan, kept, options)
+        table = _table(plan, found, kept, f"lograb reproduce {name} --store DIR{chosen}")
         if form == "text":
             show_table(table)
         else:
@@ -61,6 +63,10 @@ def reproduce(
             for path in save_figure(table.figure, table.title, figures, table.name):
                 written(path)
                 notice(f"the figure is in '{path}'")
+
+
+def _known(plan: Plan, store: Store) -> dict[str, RunResult]:
+    return {spec.key: result for spec in plan.specs if (result := store.get(spec.key)) is not None}
 
 
 def run_plan(plan: Plan, store: Store, options: dict[str, Any]) -> dict[str, RunResult]:
@@ -122,15 +128,26 @@ def show_table(table: Table) -> None:
     print()
 
 
-def report_store(store: Path, output: Path) -> None:
-    """Write a page with everything that a store holds."""
-    check_page_name(output)
+def report_store(store: Path, output: Path | None, markdown: Path | None) -> None:
+    """Write a page with everything that a store holds, its tables as pages of Markdown, or both."""
+    if output is None and markdown is None:
+        raise LograbError("a report needs a page (-o page.html), a folder for tables (--markdown DIR), or both")
+    if output is not None:
+        check_page_name(output)
     if not (store / "runs").is_dir():
         raise LograbError(f"'{store}' is no store: there is no folder 'runs' in it")
     kept = Store(store)
     results = [result.to_dict() for result in kept.results()]
     if not results:
         raise LograbError(f"the store '{store}' has no runs yet: lograb sweep or lograb reproduce makes some")
-    write_overview(output, list(kept.tables().values()), results)
-    written(output)
-    notice(f"the page is in '{output}'")
+    tables = list(kept.tables().values())
+    if output is not None:
+        write_overview(output, tables, results)
+        written(output)
+        notice(f"the page is in '{output}'")
+    if markdown is not None:
+        if not tables:
+            raise LograbError(f"the store '{store}' has no tables yet: lograb reproduce makes some")
+        for path in write_pages(markdown, [Table(**table) for table in tables]):
+            written(path)
+        notice(f"{len(tables)} tables are in '{markdown}'")

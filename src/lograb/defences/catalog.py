@@ -23,7 +23,8 @@ from lograb.defences.on_shared import (
     Withhold,
 )
 from lograb.errors import LograbError, unknown_name
-from lograb.spec import InstanceSpec, Protocol
+from lograb.plugins import find_plugin, plugins
+from lograb.spec import InstanceSpec, Precision, Protocol
 from lograb.types import Floats, Ints, Observations
 
 DEFENCES: dict[str, type[Defence]] = {
@@ -47,15 +48,18 @@ DEFENCES: dict[str, type[Defence]] = {
 def parse(text: str) -> Defence:
     """Read ``NAME`` or ``NAME:key=value,...``."""
     name, _, rest = text.partition(":")
-    if name not in DEFENCES:
-        raise unknown_name("defence", name, DEFENCES)
+    found = DEFENCES.get(name) or find_plugin("defences", name)
+    if found is None:
+        raise unknown_name("defence", name, [*DEFENCES, *plugins("defences")])
+    if not (isinstance(found, type) and issubclass(found, Defence)):
+        raise LograbError(f"the plugin '{name}' is no class of lograb.defences.Defence, but {found!r:.60}")
     settings: dict[str, str] = {}
     for part in rest.split(",") if rest else []:
         key, equals, value = part.partition("=")
         if not equals or not key or key in settings:
             raise LograbError(f"a defence is written NAME:key=value,... with every key once, got '{text}'")
         settings[key] = value
-    return DEFENCES[name](**settings)
+    return found(**settings)
 
 
 def as_defences(what: Any) -> tuple[Defence, ...]:
@@ -72,7 +76,7 @@ def as_defences(what: Any) -> tuple[Defence, ...]:
 def settle(spec: InstanceSpec) -> InstanceSpec:
     """Write the defences of a spec in full, and what follows from them into its other fields."""
     fields = spec.model_dump()
-    found = as_defences(spec.defences)
+    found = _with_precision(as_defences(spec.defences), spec.precision)
     rounded = False
     for defence in found:
         if rounded and isinstance(defence, Noisy | Rotate):
@@ -81,6 +85,17 @@ def settle(spec: InstanceSpec) -> InstanceSpec:
         rounded = rounded or isinstance(defence, Round)
         fields |= defence.changes(fields)
     return InstanceSpec.of(**fields | {"defences": tuple(map(str, found))})
+
+
+def _with_precision(found: tuple[Defence, ...], precision: Precision) -> tuple[Defence, ...]:
+    """Round last, to a precision, unless that is among the defences already."""
+    rounds = [one.precision for one in found if isinstance(one, Round)]
+    if precision == "float64" or precision in rounds:
+        return found
+    if rounds:
+        raise LograbError(f"precision={precision} and the defence 'round' ({rounds[-1]}) both say how numbers are "
+                          "rounded: leave one out")  # fmt: skip
+    return (*found, Round(bits=precision) if isinstance(precision, int) else Round(to=precision))
 
 
 @dataclass(frozen=True)

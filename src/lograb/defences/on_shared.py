@@ -15,6 +15,7 @@ from lograb.defences.accounting import mu_of
 from lograb.defences.defence import Defence
 from lograb.errors import LograbError
 from lograb.ragged import owners, pointer, ranges
+from lograb.spec import MAX_BITS, Precision
 from lograb.types import Floats, Ints, Observations
 
 
@@ -228,25 +229,47 @@ class Truncate(Defence):
 
 
 class Round(Defence):
-    """Share fewer digits."""
+    """Share fewer digits: fixed-point numbers, or floats of fewer bits."""
 
     name = "round"
     touches = ("eigenvectors", "eigenvalues")
-    does = "rounds eigenvectors and eigenvalues to multiples of 2^-bits"
+    does = "rounds eigenvectors and eigenvalues to multiples of 2^-bits, or to floats (to=float32)"
     exposes = "much: rounding is no noise, and never a guarantee by itself"
 
-    bits: int = Field(ge=0, le=52)
+    bits: int | None = Field(default=None, ge=0, le=MAX_BITS)
+    to: Literal["float32", "float16"] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Round:
+        if (self.bits is None) == (self.to is None):
+            raise ValueError("give bits or to, as in round:bits=8 or round:to=float32")
+        return self
+
+    @property
+    def precision(self) -> Precision:
+        """How the field of a spec says it."""
+        return self.to or self.bits or 0
+
+    def changes(self, spec: dict[str, Any]) -> dict[str, Any]:
+        """The precision."""
+        return {"precision": self.precision}
 
     def value_blur(self) -> float:
-        """Standard deviation of the rounding, taken for uniform."""
-        return float(2.0**-self.bits / np.sqrt(12.0))
+        """Standard deviation of the rounding of numbers from 1 to 2, taken for uniform."""
+        bits = (self.bits or 0) if self.to is None else np.finfo(self.to).nmant
+        return float(2.0**-bits / np.sqrt(12.0))
 
     def apply(self, seen: Observations, rng: np.random.Generator, releases: int) -> Observations:
         """Round."""
-        scale = 2.0**self.bits
-        kept = {what: np.round(array * scale) / scale for what in ("vectors", "values", "next_values")
-                if (array := getattr(seen, what)) is not None}  # fmt: skip
+        arrays = {what: getattr(seen, what) for what in ("vectors", "values", "next_values")}
+        kept: dict[str, Any] = {w: self._rounded(array) for w, array in arrays.items() if array is not None}
         return replace(seen, **kept)
+
+    def _rounded(self, array: Floats) -> Floats:
+        if self.to is not None:
+            return array.astype(self.to).astype(np.float64)
+        scale = 2.0 ** (self.bits or 0)
+        return np.asarray(np.round(array * scale) / scale)
 
 
 class Rotate(Defence):

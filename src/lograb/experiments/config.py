@@ -102,7 +102,10 @@ class Layout(_Part):
     weight : average over seeds by this number of a run, such as ``positives``
     unit : what the paper's figures are multiplied by to compare with ours
     against : the column that a signed-rank test holds against all others
-    figure : draw the columns over this parameter of the instances or setting of the methods
+    wide : one line for each instance and a column for each method, the paper's figure in brackets
+    beside : in a wide table, what `protection` (else a method) found about the instance, such as ``accuracy``
+    figure : draw the columns over this parameter of the instances or their defences, or setting of the methods
+    relative : divide every curve by its first value, and average over datasets
     """
 
     score: str = ""
@@ -111,11 +114,18 @@ class Layout(_Part):
     unit: float = 0.01
     digits: int = 3
     against: str = ""
+    wide: bool = False
+    beside: tuple[str, ...] = ()
     figure: str = ""
+    relative: bool = False
 
 
 class Config(_Part):
-    """An experiment."""
+    """An experiment.
+
+    Besides methods, instances can be described (`statistics`), or their defences weighed: what they guarantee, and
+    what is left to use (`protection`).
+    """
 
     title: str = ""
     about: str = ""
@@ -126,6 +136,7 @@ class Config(_Part):
     models: list[ModelChoice] = []
     links: list[LinkChoice] = []
     statistics: bool = False
+    protection: bool = False
     table: Layout = Layout()
     paper: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
@@ -206,8 +217,9 @@ def make_plan(
     if not numbers:
         raise LograbError(f"an experiment needs at least one seed, got {wanted}")
     methods = [one for kind in (config.attacks, config.models, config.links) for one in kind]
-    if not methods and not config.statistics:
-        raise LograbError("an experiment needs [[attacks]], [[models]], [[links]] or statistics = true")
+    if not methods and not config.statistics and not config.protection:
+        raise LograbError("an experiment needs [[attacks]], [[models]], [[links]], statistics = true or "
+                          "protection = true")  # fmt: skip
     cells: list[Cell] = []
     for row, dataset, parameters in _rows(config):
         if datasets is not None and dataset not in datasets:
@@ -216,9 +228,9 @@ def make_plan(
         for column, told in _columns(config, row):
             for seed in numbers:
                 instance = _instance(parameters, seed)
-                spec = (
-                    None if origin is None else RunSpec(source=dataset, origin=origin, instance=instance, **told)
-                )
+                version = " ".join(filter(None, (told.get("version", "1"), *_packages(instance))))
+                spec = None if origin is None else RunSpec(
+                    source=dataset, origin=origin, instance=instance, **told | {"version": version})  # fmt: skip
                 cells.append(Cell(row, column, dataset, instance, spec, problem))
     if not cells:
         raise LograbError("nothing to run: no instance is of these datasets: " + ", ".join(datasets or ()))
@@ -254,6 +266,8 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """List the methods that run on a row: label, and what their runs' specs say of them, all settings included."""
     if config.statistics:
         yield "statistics", {"task": "statistics", "method": "statistics", "name": "statistics"}
+    if config.protection:
+        yield "protection", {"task": "protection", "method": "protection", "name": "protection"}
     for attack in config.attacks:
         for label, given in _variants(attack, row):
             made = choose_attack(attack.name, given)
@@ -276,6 +290,11 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
             options = {"halo": link.halo, "negatives": link.negatives}
             yield label, _told("links", link, method, _named(link.name, given),
                                method.choose(given).model_dump(mode="json"), options)  # fmt: skip
+
+
+def _packages(instance: InstanceSpec) -> list[str]:
+    """Name the packages that defences of an instance come from, with their versions."""
+    return [plugin_of("defences", text.partition(":")[0]) for text in instance.defences]
 
 
 def _told(

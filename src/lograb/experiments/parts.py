@@ -61,20 +61,23 @@ class InParts:
         jobs = [Job(("", i), _judge, (attacker, streams[i]), (str(i), show, (seen, part == i, every)), True)
                 for i in range(self.parts)]  # fmt: skip
         answers: dict[int, Reconstruction] = {}
+        refused: list[LograbError] = []
         with open_client(self.workers, self.scheduler) as client:
             self.progress("judging parts", 0, self.parts)
             for job, found in run_jobs(client, jobs, ahead=1):  # a worker holds one part at a time
+                if isinstance(found, LograbError):  # such as a part that holds the largest patches alone
+                    refused.append(found)
+                    found = _nothing(seen.n_nodes)
                 if isinstance(found, Exception):
-                    raise (
-                        found
-                        if isinstance(found, LograbError)
-                        else LograbError(
-                            f"part {job.name[1]} of {self.parts} failed: {type(found).__name__}: {found}"
-                        )
+                    raise LograbError(
+                        f"part {job.name[1]} of {self.parts} failed: {type(found).__name__}: {found}"
                     )
                 answers[job.name[1]] = found
                 self.progress("judging parts", len(answers), self.parts)
-        return join(seen, part, [answers[i] for i in range(self.parts)])
+        if len(refused) == self.parts:
+            raise refused[0]
+        answer = join(seen, part, [answers[i] for i in range(self.parts)])
+        return replace(answer, diagnostics={**answer.diagnostics, "parts_refused": [str(one) for one in refused]})
 
 
 def cut_patches(seen: Observations, parts: int, seed: int) -> Ints:
@@ -119,6 +122,11 @@ def _judge(seen: Observations, attack: Any, rng: np.random.Generator) -> Reconst
     with alone():
         found: Reconstruction = attack(seen, rng)
     return replace(found, diagnostics={**found.diagnostics, "peak_memory": peak()})
+
+
+def _nothing(n_nodes: int) -> Reconstruction:
+    none = np.empty(0, dtype=np.int64)
+    return Reconstruction(n_nodes, none.reshape(0, 2), np.empty(0), none)
 
 
 def join(seen: Observations, part: Ints, answers: Sequence[Reconstruction]) -> Reconstruction:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lograb.spec import InstanceSpec, Origin
 
-Task = Literal["reconstruction", "classification", "links", "statistics"]
+Task = Literal["reconstruction", "classification", "links", "statistics", "protection"]
 Status = Literal["done", "failed", "not-applicable", "timed-out"]
 STATUSES: tuple[Status, ...] = ("done", "failed", "not-applicable", "timed-out")
 

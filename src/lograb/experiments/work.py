@@ -38,7 +38,9 @@ from lograb.tasks.answer_arrays import build_answer
 from lograb.tasks.isolation import FileAttack, choose_attack
 from lograb.tasks.link_prediction import LinkRun, predict_links, summarise
 from lograb.tasks.node_classification import classify, score_scopes
+from lograb.tasks.privacy import ledger
 from lograb.tasks.reconstruction import graph_bounds, join_scores, score_graph, stream_of
+from lograb.tasks.utility import utility
 from lograb.types import Graph, Reconstruction
 
 Arrays = dict[str, Any]
@@ -112,7 +114,8 @@ def run_piece(graphs: Graphs | Piece, spec: RunSpec, timeout: float | None, old:
             if spec.task == "reconstruction":
                 found = _reconstruct(spec, graphs, old)
             else:
-                run = {"classification": _classify, "links": _link, "statistics": _describe}[spec.task]
+                run = {"classification": _classify, "links": _link, "statistics": _describe,
+                       "protection": _protect}[spec.task]  # fmt: skip
                 found = run(spec, graphs[0][1], old)
     except TimedOut:
         found = Piece("timed-out", f"was ended after {timeout:g} seconds")
@@ -186,6 +189,14 @@ def _link(spec: RunSpec, instance: Instance, old: Arrays | None) -> Piece:
 
 def _describe(spec: RunSpec, instance: Instance, old: Arrays | None) -> Piece:
     return Piece(scores=describe(instance))
+
+
+def _protect(spec: RunSpec, instance: Instance, old: Arrays | None) -> Piece:
+    """Say what the defences of an instance guarantee, and what is left to use."""
+    told = ledger(instance)
+    units = {unit: found["epsilon"] for unit, found in told["units"].items() if found is not None}
+    return Piece(scores=utility(instance, seed=spec.instance.seed or 0)
+                 | {"guarantee": told["whole"], "epsilon": units, "ledger": told["sentence"]})  # fmt: skip
 
 
 def join_pieces(

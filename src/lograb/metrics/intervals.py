@@ -1,4 +1,4 @@
-"""Confidence intervals: of a mean over few runs, and of ranking metrics on few pairs."""
+"""Confidence intervals: of a mean over few runs, of a share, and of ranking metrics on few pairs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> list[float]:
     array = np.asarray(values, dtype=float)
     reach = stdtrit(len(array) - 1, (1 + level) / 2) * array.std(ddof=1) / math.sqrt(len(array))
     return [float(array.mean() - reach), float(array.mean() + reach)]
+
+
+def share_interval(hits: float, total: float, level: float = 0.95) -> tuple[float, float]:
+    """Enclose a share, as Wilson does: nothing out of few does not pass for never."""
+    if total <= 0:
+        return 0.0, 1.0
+    z, share = float(ndtri((1 + level) / 2)), hits / total
+    middle, weight = share + z * z / (2 * total), 1 + z * z / total
+    reach = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    low, high = (middle - reach) / weight, (middle + reach) / weight
+    return 0.0 if hits <= 0 else max(low, 0.0), 1.0 if hits >= total else min(high, 1.0)
 
 
 def auroc_interval(auroc: float, positives: int, negatives: int, level: float = 0.95) -> tuple[float, float]:

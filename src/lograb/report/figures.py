@@ -27,7 +27,8 @@ def draw_svg(figure: dict[str, Any], title: str) -> str:
         return (LEFT + 20 + places[x] * (WIDTH - LEFT - 40),
                 TOP + (high - y) / (high - low) * (HEIGHT - TOP - BOTTOM))  # fmt: skip
 
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" class="figure"><title>{escape(title)}</title>'
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
+             f'class="figure"><title>{escape(title)}</title>'
              f'<desc>{escape(figure["y"])} over {escape(figure["x"])}; the table below has all '
              'numbers</desc>']  # fmt: skip
     for tick in range(5):
@@ -50,6 +51,17 @@ def draw_svg(figure: dict[str, Any], title: str) -> str:
                          f'stroke="{colour}"/>'
                          f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')  # fmt: skip
     return "".join([*parts, "</svg>"])
+
+
+def draw_file(figure: dict[str, Any], title: str) -> str:
+    """Draw a figure that stands alone, with its colours and the names of its curves below."""
+    names = [(60 + 170 * (i % 3), HEIGHT + 8 + 18 * (i // 3), *each) for i, each in enumerate(legend(figure))]
+    keys = [f'<circle cx="{x}" cy="{y}" r="4" fill="{colour}"/>'
+            f'<text x="{x + 10}" y="{y + 4}">{escape(name)}</text>'
+            for x, y, name, colour in names]  # fmt: skip
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {names[-1][1] + 12}">'
+            '<style>text { font: 12px sans-serif; fill: #667085 } .grid { stroke: #d0d5dd }</style>'
+            f'{draw_svg(figure, title)}{"".join(keys)}</svg>\n')  # fmt: skip
 
 
 def legend(figure: dict[str, Any]) -> list[tuple[str, str]]:

@@ -38,13 +38,11 @@ def _check_name(path: Path, kinds: dict[str, str], rule: str) -> None:
 
 
 def write_page(
-    path: Path, summary: Row, rows: Sequence[Row], classified: Sequence[Row] = (), linked: Sequence[Row] = (), *,
-    seeds: int = 1, command: str = "",
-) -> None:  # fmt: skip
+    path: Path, summary: Row, rows: Sequence[Row], *, seeds: int = 1, command: str = ""
+) -> None:
     """Write the page: one file without outside parts, so it opens anywhere.
 
-    Takes what `Instance.summary` and `Comparison.rows` give, and the scores of Tasks 2 and 3 as dicts; `command`
-    is what makes the page again.
+    Takes what `Instance.summary` and `Comparison.rows` give; `command` is what makes the page again.
     """
     check_page_name(path)
     ran = [row for row in rows if not row.get("problem")]
@@ -55,7 +53,7 @@ def write_page(
     environment.filters["percent"] = percent
     page = environment.get_template("comparison.html").render(
         instance=summary, rows=rows, ran=ran, best=best, headline=headline(best), facts=_facts(summary),
-        classified=classified, linked=linked, seeds=seeds, command=command,
+        seeds=seeds, command=command,
     )  # fmt: skip
     with replacing(path) as file:
         file.write(page)
@@ -78,12 +76,14 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, Any]]:
     radius = "" if summary["strategy"] in ("custom", "global") else f", radius d = {summary['d']}"
     defences = [*summary["defences"], *([] if summary["eigenvalues"] else ["eigenvalues withheld"]),
                 *([f"mean of {summary['releases']:,} releases"] if summary["releases"] > 1 else [])]  # fmt: skip
+    precision = summary["precision"]
     facts = [
         ("graph", summary["source"]),
         ("patches", f"{summary['n_patches']:,}, strategy {summary['strategy']}{radius}"),
         ("observed nodes", f"p = {summary['p']}"),
         ("eigenvectors", f"k = {summary['k']}; {complete:,} patches are small enough to show all"),
         ("noise", f"{noise}, gauge {summary['gauge']}"),
+        ("precision", precision if isinstance(precision, str) else f"{precision} bits after the binary point"),
         ("defences", "; ".join(defences) or "none"),
         ("edges some patch contains", f"{summary['co_observed_edges']:,} of {summary['n_edges']:,}"),
         ("seed", summary["seed"]),

@@ -17,7 +17,9 @@ from lograb.report.table import Table
 from lograb.score import HEADLINES
 
 Cell = dict[str, Any]
+Laid = tuple[list[str], list[list[str]]]
 AROUND = ("floor", "ceiling")
+BESIDE = "protection"
 
 
 def tabulate(
@@ -29,7 +31,7 @@ def tabulate(
     ----------
     name, title, about : str
     layout : dict
-        As in a config: score or scores, unit, digits, against, figure, weight.
+        As in a config, see `lograb.experiments.config.Layout`.
     paper : dict
         What the paper prints, by row and column: a number, [mean, sd], text, or a dict of those by score.
     cells : iterable of dict
@@ -40,7 +42,17 @@ def tabulate(
     scores = list(layout.get("scores") or [layout.get("score") or ""])
     lines = [_Line(row, column, group, scores, layout, paper.get(row, {}).get(column))
              for (row, column), group in groups.items()]  # fmt: skip
-    around = [bound for bound in AROUND if any(line.mean(bound) is not None for line in lines)]
+    missing = [line for line in lines if not line.results and not any(cell["problem"] for cell in line.cells)]
+    tried = {line.row for line in lines if line not in missing} if layout.get("wide") else set()
+    lines = [line for line in lines if line not in missing or line.row in tried]
+    columns, rows = (_wide if layout.get("wide") else _long)(lines, scores, layout)
+    notes = [*_not_run(missing), *_problems(lines), *_tests(lines, scores[0], layout), *_versions(lines)]
+    return Table(name, title or name, columns, rows, about, "", notes, _figure(lines, scores[0], layout))
+
+
+def _long(lines: Sequence[_Line], scores: Sequence[str], layout: dict[str, Any]) -> Laid:
+    """Give every instance and method a line, with all scores, the paper's figure in a column of its own."""
+    around = _around(lines)
     printed = [score for score in scores if any(line.printed(score) is not None for line in lines)]
     methods = len({line.column for line in lines}) > 1
     columns = ["instance", *(["method"] if methods else [])]
@@ -52,9 +64,31 @@ def tabulate(
         for score in scores:
             texts += [line.paper_text(score)] * (score in printed) + [line.text(score)]
         rows.append([*texts, str(len(line.done)), *(_number(line.mean(bound), line.digits) for bound in around)])
-    notes = [*_problems(lines), *_tests(lines, scores[0], layout), *_versions(lines)]
-    return Table(name, title or name, [*columns, "seeds", *around], rows, about, "", notes,
-                 _figure(lines, scores[0], layout))  # fmt: skip
+    return [*columns, "seeds", *around], rows
+
+
+def _wide(lines: Sequence[_Line], scores: Sequence[str], layout: dict[str, Any]) -> Laid:
+    """Give every instance a line and every method a column: the first score, the paper's figure in brackets."""
+    lists: dict[str, dict[str, _Line]] = {}
+    for line in lines:
+        lists.setdefault(line.row, {})[line.column] = line
+    methods = [column for column in dict.fromkeys(line.column for line in lines) if column != BESIDE]
+    around, beside = _around(lines), list(layout.get("beside") or ())
+    rows = []
+    for row, found in lists.items():
+        texts = [found[method].beside_paper(scores[0]) if method in found else "" for method in methods]
+        first = found.get(BESIDE) or max(found.values(), key=lambda line: len(line.done))
+        told = [first.told(score) for score in beside]
+        counts = sorted({len(line.done) for line in found.values() if line.results}) or [0]
+        seeds = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        bounds = [next((_number(mean, line.digits) for line in found.values()
+                        if (mean := line.mean(bound)) is not None), "–") for bound in around]  # fmt: skip
+        rows.append([row, *texts, *told, seeds, *bounds])
+    return ["instance", *methods, *map(_short, beside), "seeds", *around], rows
+
+
+def _around(lines: Sequence[_Line]) -> list[str]:
+    return [bound for bound in AROUND if any(line.mean(bound) is not None for line in lines)]
 
 
 class _Line:
@@ -106,6 +140,21 @@ class _Line:
             return (found[0] * self.unit, found[1] * self.unit)
         return found
 
+    def beside_paper(self, score: str) -> str:
+        """Write mean ± sd with the paper's figure in brackets."""
+        found = self.printed(score)
+        text = _number(found[0], self.digits) if isinstance(found, tuple) else found
+        return self.text(score) + (f" ({text})" if text else "")
+
+    def told(self, score: str) -> str:
+        """Write a mean without its spread, or a word that all runs agree on; "none" where they have nothing."""
+        mean, words = self.mean(score), {look_up(result, score) for result in self.done}
+        if mean is not None:
+            return _number(mean, self.digits)
+        if not self.done:
+            return self.why()
+        return "/".join(sorted(map(str, words - {None}))) or "none"
+
     def paper_text(self, score: str) -> str:
         found = self.printed(score)
         if not isinstance(found, tuple):
@@ -140,10 +189,22 @@ def _short(score: str) -> str:
     return score.removeprefix("diagnostics.").replace("_", " ").replace(".", " ")
 
 
+def _not_run(lines: Sequence[_Line]) -> list[str]:
+    """Name what a store does not have."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    by_row: dict[str, list[str]] = {}
+    for line in lines:
+        by_row.setdefault(line.row, []).append(line.column)
+    for row, columns in by_row.items():
+        found.setdefault(tuple(columns), []).append(row)
+    said = [f"{', '.join(columns)} on {'; '.join(rows)}" for columns, rows in found.items()]
+    return [f"Not run: {text}" for text in said]
+
+
 def _problems(lines: Sequence[_Line]) -> list[str]:
     """Say once for each dataset why it is not there, and for each kind of failure how often it happened."""
     missing = {cell["dataset"]: cell["problem"] for line in lines for cell in line.cells if cell["problem"]}
-    said = [f"{dataset}: no data: {problem}" for dataset, problem in missing.items()]
+    said = [f"{dataset}: no data: {problem.partition(';')[0]}" for dataset, problem in missing.items()]
     bad: dict[tuple[str, str, str], list[str]] = {}
     for line in lines:
         for result in line.results:
@@ -194,20 +255,44 @@ def _figure(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> dict[
     over: str = layout.get("figure", "")
     if not over:
         return {}
-    series: dict[str, dict[str, Any]] = {}
+    series: dict[tuple[str, str], dict[str, Any]] = {}
     several = len({line.row for line in lines}) > 1
     for line in lines:
         mean = line.mean(score)
         if mean is None:
             continue
-        spec = line.done[0]["spec"]
-        x = spec["settings"].get(over, line.cells[0]["instance"].get(over))
-        name = line.column
-        if over in spec["settings"]:
+        settings = line.done[0]["spec"]["settings"]
+        name, dataset = line.column, line.cells[0]["dataset"] if layout.get("relative") else ""
+        if over in settings:
             name = line.column.partition(" (")[0] + (f", {line.row}" if several else "")
-        curve = series.setdefault(name, {"name": name, "x": [], "y": [], "sd": []})
+        curve = series.setdefault((name, dataset), {"name": name, "x": [], "y": [], "sd": []})
         values = line.values(score)
-        curve["x"].append(x)
+        curve["x"].append(settings.get(over, _parameter(line.cells[0]["instance"], over)))
         curve["y"].append(mean)
         curve["sd"].append(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
-    return {"x": over, "y": _short(score) or "score", "series": list(series.values())} if series else {}
+    y = _short(score) or "score"
+    if not series:
+        return {}
+    if layout.get("relative"):
+        return {"x": over, "y": f"{y}, relative", "series": _relative([c for c in series.values() if c["y"][0]])}
+    return {"x": over, "y": y, "series": list(series.values())}
+
+
+def _parameter(instance: dict[str, Any], over: str) -> Any:
+    """Look a parameter of an instance up, or a setting of its defences; "none" where it has no defence."""
+    if over in instance:
+        return instance[over]
+    told = ",".join(instance.get("defences", ())).replace(":", ",").split(",")
+    found = [part.partition("=")[2] for part in told if part.startswith(f"{over}=")]
+    return found[0].removesuffix(".0") if found else "none"
+
+
+def _relative(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Divide curves by their first values, and average those of one name; bars are the spread between them."""
+    found: dict[str, dict[Any, list[float]]] = {}
+    for curve in curves:
+        for x, y in zip(curve["x"], curve["y"]):
+            found.setdefault(curve["name"], {}).setdefault(x, []).append(y / curve["y"][0])
+    return [{"name": name, "x": list(points), "y": [float(np.mean(y)) for y in points.values()],
+             "sd": [float(np.std(y, ddof=1)) if len(y) > 1 else 0.0 for y in points.values()]}
+            for name, points in found.items()]  # fmt: skip

@@ -167,8 +167,10 @@ def _summary(bounds: list[Bound], differs: list[Any], given: bool) -> dict[str, 
 def _sentence(told: dict[str, Any], rate: Any, given: bool) -> str:
     if told["epsilon"] is not None:
         public = "membership, which was given, treated as public" if given else "membership included"
-        return (f"Every edge is protected with ε = {told['epsilon']:g}, {public}: no test with a "
-                f"false-positive rate of 0.1 % finds one with a probability above {rate.max():.2g}.")  # fmt: skip
+        return (f"Every edge is protected with ε = {told['epsilon']:g}, {public}: no test with a false-positive "
+                f"rate of 0.1 % finds one with a probability above {rate.max(initial=0.0):.2g}.")  # fmt: skip
+    if not told["looked_at"]:
+        return "No patch contains an edge: there is nothing to bound."
     if told["infinite"] == told["looked_at"]:
         return "No guarantee: what is shared without noise gives every edge away to whoever knows the others."
     some = "" if told["looked_at"] == told["edges"] else f" (a random sample of {told['edges']:,})"

@@ -2,10 +2,10 @@
 
 ``settings`` what can be chosen; ``beliefs`` what stages hand on; ``posterior`` the list of stages, and the answer.
 
-Stages: ``solving`` rows that have one solution (``rows``, ``row_degrees``, ``precision``); ``fusion`` judges all
-pairs (``evidence`` of one patch given all others, ``degrees``, ``volumes``, ``leading`` eigenvectors, ``gauge``);
-``checksum`` compares with the eigenvalues (``graphs``, ``mending``, ``exchanges``); ``paths`` what balls say;
-``temper`` how wrong all that is. What they start from: ``noise`` of patches, ``batches`` of one shape,
+Stages: ``solving`` rows that have one solution (``rows``, ``peeling``, ``row_degrees``, ``precision``); ``fusion``
+judges all pairs (``evidence`` of one patch given all others, ``degrees``, ``volumes``, ``leading`` eigenvectors,
+``gauge``); ``checksum`` compares with the eigenvalues (``graphs``, ``mending``, ``exchanges``); ``paths`` what
+balls say; ``temper`` how wrong all that is. What they start from: ``noise`` of patches, ``batches`` of one shape,
 ``isolated`` members, ``rules`` of membership. The mathematics is in docs/methods/posterior-derivations.md.
 """
 

@@ -91,7 +91,7 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
     inside = (batch.frame**2).sum(axis=2)
     zero = zero_columns(batch)
     alike = (batch.frame**2 * zero[:, None, :]).sum(axis=2)  # in which any basis would do
-    variance = batch.variance[:, None] * (1.0 - inside + 0.5 * np.maximum(inside - alike, 0.0))
+    variance = batch.variance[:, None] * (np.maximum(1.0 - inside, 0.0) + 0.5 * np.maximum(inside - alike, 0.0))
     sign = np.where(first.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
     entries, together = first * sign * np.sqrt(scale), None
     if batch.valued and (zero.sum(axis=1) > 1).any():

@@ -35,7 +35,7 @@ STAGES: dict[str, Callable[[Scene, Beliefs], Beliefs]] = {
     "temper": temper,
 }
 """What is done, in this order."""
-NEED_EXACT_VALUES = ("rows", "check", "again")
+NEED_EXACT_VALUES = ("check", "again")
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
 """Distance from 0 and 1 that certain pairs keep."""

@@ -1,15 +1,19 @@
 """Components and degrees of a patch, from the columns with eigenvalue 0.
 
-Their projector has the entries √(d_i d_j) / vol inside a component and 0 between components. So rows of one
-component are parallel, rows of two are orthogonal, and the squared length of row i is d_i / vol. Degrees are whole
-numbers: the right volume is the smallest one that makes them so.
+In these columns the row of i is √d_i times a vector that all members of a component share: rows of one component
+are parallel, and their squared lengths are as their degrees. That is so even if not all such columns are shown,
+where the rest of the patch does not show at all. Degrees are whole numbers of connected graphs, which leaves few
+scales.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import combinations
+
 import numpy as np
 
-from lograb.types import Floats, Ints
+from lograb.types import Bools, Floats, Ints
 
 STEPS = 4001
 LOWEST = 60
@@ -20,27 +24,31 @@ FIT = 1.5
 """Mean squared departure from whole numbers, in units of the error, up to which a volume fits."""
 CERTAIN = 0.16
 """Error of a degree, in edges, up to which it is taken for known."""
+PARALLEL = 10.0
+"""How much farther than their errors say rows of a component may point apart, squared."""
+LISTED = 6
+"""Members of a component up to which all its graphs are listed."""
 
 
-def components(kernel: Floats) -> Ints:
-    """Number the components of a patch, shape (q,); rows of the kernel (q, c) that are 0 get -1.
+def components(kernel: Floats, error: Floats) -> Ints:
+    """Number the components of a patch, shape (q,), by the directions of the rows of its kernel (q, c).
 
-    A leader of each component is the longest row that is orthogonal to the leaders so far.
+    A leader of each component is the longest row that is parallel to none so far; `error` (q,) is that of entries.
     """
     lengths = np.linalg.norm(kernel, axis=1)
     directions = kernel / np.maximum(lengths, 1e-300)[:, None]
-    leaders: list[int] = []
-    overlap = np.zeros((len(kernel), 0))
-    for _ in range(kernel.shape[1]):
-        free = lengths * (np.abs(overlap).max(axis=1, initial=0.0) < 0.5)
-        if not free.any():
-            break
-        leaders.append(int(free.argmax()))
-        overlap = directions @ directions[leaders].T
-    return np.where(lengths > 0, np.abs(overlap).argmax(axis=1), -1)
+    doubt = kernel.shape[1] * (error / np.maximum(lengths, 1e-300)) ** 2 + 1e-16
+    label, number = np.full(len(kernel), -1), 0
+    while (label < 0).any():
+        leader = int(np.where(label < 0, lengths, -1.0).argmax())
+        apart = ((directions - directions[leader]) ** 2).sum(axis=1)
+        label[(label < 0) & (apart < np.minimum(PARALLEL * (doubt + doubt[leader]), 1.0))] = number
+        label[leader] = number
+        number += 1
+    return label
 
 
-def whole_degrees(kernel: Floats, error: Floats) -> tuple[Ints, Ints]:
+def whole_degrees(kernel: Floats, error: Floats) -> tuple[Ints, Ints, Floats]:
     """Find the components and degrees of all members.
 
     Parameters
@@ -53,10 +61,12 @@ def whole_degrees(kernel: Floats, error: Floats) -> tuple[Ints, Ints]:
     Returns
     -------
     component, degrees : int arrays, shape (q,)
-        A degree is -1 where the numbers do not tell.
+        The smallest whole numbers in their ratio, see `scales`; -1 where the numbers do not tell.
+    doubt : float array, shape (q,)
+        Standard deviation of degrees that may be others; 0 where they are certain.
     """
-    component = components(kernel)
-    degrees = np.full(len(kernel), -1)
+    component = components(kernel, error)
+    degrees, doubt = np.full(len(kernel), -1), np.zeros(len(kernel))
     weights = (kernel**2).sum(axis=1)
     for number in range(component.max(initial=-1) + 1):
         inside = np.flatnonzero(component == number)
@@ -64,12 +74,20 @@ def whole_degrees(kernel: Floats, error: Floats) -> tuple[Ints, Ints]:
             degrees[inside] = 0
         else:
             spread = 2.0 * np.sqrt(weights[inside]) * error[inside] + 1e-9 * weights[inside]
-            degrees[inside] = _whole(weights[inside], spread)
-    return component, degrees
+            found, deviation = _whole(weights[inside], spread)
+            degrees[inside], doubt[inside] = found, deviation
+    return component, degrees, doubt
 
 
-def _whole(weights: Floats, spread: Floats) -> Ints:
-    """Find the smallest factor that makes all weights whole numbers from 1 on, given their errors."""
+def scales(degrees: Ints) -> list[int]:
+    """List the factors that make degrees those of a connected graph without loops."""
+    n, total = len(degrees), int(degrees.sum())
+    most = (n - 1) // int(degrees.max())
+    return [factor for factor in range(1, most + 1) if factor * total % 2 == 0 and factor * total >= 2 * (n - 1)]
+
+
+def _whole(weights: Floats, spread: Floats) -> tuple[Ints, Floats]:
+    """Find the smallest factor that makes all weights whole numbers from 1 on, and what is doubtful."""
     low = np.argsort(weights)[:LOWEST]
     least = float(np.quantile(weights, 0.02))
     for degree in range(1, MAX_DEGREE):
@@ -85,5 +103,32 @@ def _whole(weights: Floats, spread: Floats) -> Ints:
         sure = factor * spread < CERTAIN
         away = (factor * weights - whole) / (factor * spread)
         if 4 * sure.sum() >= len(weights) and np.minimum(away[sure] ** 2, 25.0).mean() < FIT:
-            return np.where(sure, whole, -1).astype(np.int64)
-    return np.full(len(weights), -1)
+            return whole.astype(np.int64), np.where(sure, 0.0, factor * spread)
+    return np.full(len(weights), -1), np.zeros(len(weights))
+
+
+def shares_by_degrees(degrees: Ints) -> Floats | None:
+    """Give the share of connected graphs with such degrees, up to a factor, that hold each pair, shape (n, n).
+
+    None where there are more than `LISTED` members, or a degree is not known.
+    """
+    n = len(degrees)
+    if n > LISTED or (degrees < 1).any():
+        return None
+    graphs, found = _connected(n)
+    fits = (found == degrees * (found[:, :1] // degrees[0])).all(axis=1)
+    return np.asarray(graphs[fits].mean(axis=0)) if fits.any() else None
+
+
+@lru_cache
+def _connected(n: int) -> tuple[Bools, Ints]:
+    """List all connected graphs of n nodes, shape (m, n, n), and their degrees (m, n)."""
+    pairs = np.array(list(combinations(range(n), 2)), dtype=np.int64).reshape(-1, 2)
+    chosen = (np.arange(2 ** len(pairs))[:, None] >> np.arange(len(pairs))) & 1
+    graphs = np.zeros((len(chosen), n, n), dtype=bool)
+    graphs[:, pairs[:, 0], pairs[:, 1]] = graphs[:, pairs[:, 1], pairs[:, 0]] = chosen
+    reached = graphs | np.eye(n, dtype=bool)
+    for _ in range(max(n - 2, 0).bit_length()):
+        reached = reached @ reached
+    whole = reached.all(axis=(1, 2))
+    return graphs[whole], graphs[whole].sum(axis=2)

@@ -4,9 +4,9 @@ With x_j = u_j / √d_j and M = diag(1 - λ) the eigen-equation of node i reads
 
     Σ_{j in N(i)} x_j = d_i M x_i,
 
-so N(i) is a set of d_i points with a known sum. Rows with few unknown neighbours are solved by looking all sums
-up; each edge found is subtracted from the row of its other end, and so on (*peeling*). A solved row carries its
-proof: its sum fits in all columns at once, where chance would give `log_chance`.
+so N(i) is a set of d_i points with a known sum. Rows with few unknown neighbours are solved, each edge found is
+subtracted from the row of its other end, and so on (`peeling`). A solved row carries its proof: its sum fits in
+all columns at once, where chance would give `log_chance`.
 
 Members with equal x and equal degree cannot be told apart, and their rows have the same solution. They form a
 *class*, and what is solved are the numbers of neighbours that a member of one class has in another: if not all, it
@@ -15,14 +15,13 @@ is open which, and the pairs share the probability.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import combinations
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, gammaln, logit, softmax
+from scipy.special import expit, logit
 
-from lograb.attacks.posterior.row_degrees import whole_degrees
+from lograb.attacks.posterior.peeling import Rows, peel
+from lograb.attacks.posterior.row_degrees import scales, shares_by_degrees, whole_degrees
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
 
@@ -36,19 +35,14 @@ ALIKE = 8.0
 """Errors by which entries of one class may differ."""
 CLASSES_TO = 1e-5
 """Error, in units of 1 / √q, up to which equal rows are told from similar ones."""
-ACCIDENT = float(np.log(1e-6))
-"""Log probability of a fit by chance up to which a row counts as solved."""
-MOST_MISSING = 8
-EFFORTS = (2_000, 40_000, 1_200_000)
-"""Sums per half of a row, one pass after the other."""
+ALIVE = 30.0
+"""Errors that the largest entry of a column must exceed to say something about a component."""
 LEAST = 1e-3
 """Distance from 0 and 1 that a row keeps while several sets fit it."""
-MATCHES = 1_000_000
-"""Sums that fit in one direction beyond which a row is too vague."""
-DEAR = 4
-"""What comparing such a sum in all columns costs, in sums."""
-BUDGET = 1_000_000_000
-"""Sums over all rows of a patch: bounds the time."""
+BUDGET = 3e9
+"""Sums over all rows of all patches: bounds the time, to about five minutes."""
+TRIAL, MOST_SCALES = 2e7, 16
+"""Sums that are spent on a scale of degrees, to see whether rows fit, and scales that are tried."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +51,8 @@ class RowFacts:
 
     Attributes
     ----------
+    component : int array, shape (q,)
+        There is no edge between two components.
     degrees : int array, shape (q,), -1 where unknown
     solved : bool array, shape (q,)
         Rows all of whose neighbours are known: their pairs that are not listed are no edges.
@@ -65,44 +61,17 @@ class RowFacts:
         1 for edges; less where members cannot be told apart, or where several sets fit rows that are not solved.
     log_chance : float array, shape (q,)
         Log probability that the row fits by chance; 0 where it was not solved by itself.
+    left : float
+        What is left of the budget.
     """
 
+    component: Ints
     degrees: Ints
     solved: Bools
     pairs: Ints
     probability: Floats
     log_chance: Floats
-
-
-@dataclass
-class _Classes:
-    """The rows of a patch while they are solved; n classes of members, p columns.
-
-    `rest` (n, p) and `missing` (n,) are what the sum and the number of neighbours lack, `variance` (n, p) is that
-    of the errors in `rest`, `links[c]` the classes where c is known to have neighbours, with their number,
-    `leaning[c]` those where it may have, with the number that is expected.
-    """
-
-    x: Floats
-    rest: Floats
-    variance: Floats
-    x_variance: Floats
-    degree: Ints
-    missing: Ints
-    size: Ints
-    component: Ints
-    place: Floats
-    links: list[dict[int, int]] = field(default_factory=list)
-    leaning: dict[int, dict[int, float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        n, p = self.x.shape
-        self.links, self.log_chance = [{} for _ in range(n)], np.zeros(n)
-        self.scale = np.maximum(self.x.std(axis=0), 1e-300)
-        # Any three directions do; fixed ones make the answer a function of what is seen.
-        self.rays = np.random.default_rng(0).standard_normal((p, 3)) / self.scale[:, None]
-        self.heights = self.x @ self.rays
-        self.limit = p + 6.0 * np.sqrt(2.0 * p) + 10.0
+    left: float
 
 
 def solve_rows(
@@ -110,6 +79,7 @@ def solve_rows(
     values: Floats,
     error: Floats,
     value_error: float = VALUE_ERROR,
+    budget: float = BUDGET,
     progress: Progress = ignore,
 ) -> RowFacts | None:
     """Solve the rows of one patch as far as they can be.
@@ -119,206 +89,136 @@ def solve_rows(
     vectors : float array, shape (q, k)
         Eigenvectors of the normalized Laplacian, in columns.
     values : float array, shape (k,)
-        Their eigenvalues, ascending; all that are 0 among them.
+        Their eigenvalues, ascending; all that are 0 among them, if any other is.
     error : float array, shape (q, k)
         Standard deviation of each entry's error: noise and rounding.
     value_error : float
         Standard deviation of the eigenvalues' errors.
+    budget : float
+        How many sums may be looked at.
     progress : callable
 
     Returns
     -------
-    RowFacts, or None where no column or no degree tells anything.
+    RowFacts, or None where no degree is known.
     """
     q, zero = len(vectors), values < ZERO
-    if zero.all() or not zero.any():
+    if not zero.any():
         return None
     error = np.maximum(np.broadcast_to(error, vectors.shape), LEAST_ERROR / np.sqrt(q))
-    component, degrees = whole_degrees(vectors[:, zero], error[:, zero].mean(axis=1))
-    if (degrees < 0).mean() > 0.5:
+    if (np.linalg.norm(vectors[:, zero], axis=1) < ALIKE * error[:, zero].mean(axis=1)).any():
         return None
-    label = _label(vectors, error, zero, degrees, component)
-    state = _classes(vectors, values, error, value_error, zero, degrees, component, label)
-    _peel(state, progress)
-    return _facts(state, label, degrees)
+    component, degrees, doubt = whole_degrees(vectors[:, zero], error[:, zero].mean(axis=1))
+    if ((degrees < 0) | (doubt > 0)).mean() > 0.5:
+        return None
+    found, shown = int(component.max()) + 1, int(zero.sum())
+    if found != shown and (found < shown or not zero.all() or value_error > ZERO):
+        return None  # eigenvalues that are not 0, or noise, pass for components
+    solved, log_chance = degrees == 0, np.zeros(q)
+    pairs, probability = [np.empty((0, 2), np.int64)], [np.empty(0)]
+    for number in np.argsort(np.bincount(component), kind="stable").tolist():  # the large ones last
+        inside = np.flatnonzero(component == number)
+        if len(inside) == 1:
+            continue
+        tells = np.flatnonzero(~zero)
+        tells = tells[(np.abs(vectors[np.ix_(inside, tells)]) > ALIVE * error[np.ix_(inside, tells)]).any(axis=0)]
+        part = _Part(vectors[np.ix_(inside, tells)], values[tells], error[np.ix_(inside, tells)], value_error,
+                     degrees[inside], doubt[inside])  # fmt: skip
+        facts = _solve_component(part, budget, progress)
+        degrees[inside], solved[inside], log_chance[inside] = facts.degrees, facts.solved, facts.log_chance
+        pairs.append(inside[facts.pairs])
+        probability.append(facts.probability)
+        budget = facts.left
+    return RowFacts(component, degrees, solved, np.concatenate(pairs), np.concatenate(probability), log_chance,
+                    budget)  # fmt: skip
 
 
-def _label(vectors: Floats, error: Floats, zero: Bools, degrees: Ints, component: Ints) -> Ints:
+@dataclass(frozen=True)
+class _Part:
+    """What is seen of a component: the columns that tell something, and degrees, with their errors."""
+
+    vectors: Floats
+    values: Floats
+    error: Floats
+    value_error: float
+    degrees: Ints
+    doubt: Floats
+
+
+def _solve_component(part: _Part, budget: float, progress: Progress) -> RowFacts:
+    """Solve the rows of a component, at the smallest scale of degrees at which any can be."""
+    degrees = part.degrees
+    alone = _by_degrees(np.where(part.doubt > 0, -1, degrees), budget)
+    if not part.vectors.size or alone.solved.all() or (degrees < 1).any():
+        return alone
+    # Σ_a μ_a² u_ia² is at most Σ_j S_ij², which large degrees make small.
+    least = float((((1.0 - part.values) * part.vectors) ** 2).sum(axis=1).max()) * int(degrees.min())
+    able = [1] if part.doubt.any() else scales(degrees)
+    possible = [scale for scale in able if scale * least < 1.01][:MOST_SCALES]
+    for scale in possible:
+        state, label = _classes(replace(part, degrees=scale * degrees, doubt=scale * part.doubt))
+        trial = budget if len(possible) == 1 else min(budget, TRIAL)
+        budget += peel(state, trial, progress) - trial
+        if state.log_chance.any() and len(possible) > 1:
+            budget = peel(state, budget, progress)
+        if state.log_chance.any() or len(possible) == 1:
+            facts = _facts(state, label, np.where(part.doubt > 0, -1, scale * degrees), budget)
+            return facts if facts.solved.all() or not len(alone.pairs) else replace(alone, left=budget)
+    return replace(alone, left=budget)
+
+
+def _by_degrees(degrees: Ints, left: float) -> RowFacts:
+    """Say what degrees alone tell about a component: all of it where only one graph has them."""
+    n = len(degrees)
+    shares, nothing = shares_by_degrees(degrees), np.zeros(n, np.int64)
+    if shares is None:
+        possible = [] if (degrees < 1).any() else scales(degrees)
+        known = degrees * possible[0] if len(possible) == 1 else np.full(n, -1)
+        return RowFacts(nothing, known, nothing > 0, np.empty((0, 2), np.int64), np.empty(0), np.zeros(n), left)
+    pairs = np.argwhere(np.triu(shares, k=1) > 0)
+    sure = ((shares == 0) | (shares == 1)).all(axis=1)
+    known = np.where(sure, np.rint(shares.sum(axis=1)), -1).astype(np.int64)
+    return RowFacts(nothing, known, sure, pairs, shares[pairs[:, 0], pairs[:, 1]], np.zeros(n), left)
+
+
+def _classes(part: _Part) -> tuple[Rows, Ints]:
+    """Set up the rows: of each class of members that cannot be told apart, those of its first member.
+
+    Members with doubtful degrees, which are large, may be neighbours, but their own rows cannot be solved.
+    """
+    label = _label(part)
+    first = np.unique(label, return_index=True)[1]
+    known, doubt = part.degrees[first], part.doubt[first]
+    root = np.sqrt(known)[:, None]
+    x = part.vectors[first] / root
+    x_variance = (part.error[first] / root) ** 2 + (0.5 * x * (doubt / known)[:, None]) ** 2
+    scaled = known[:, None] * (1.0 - part.values)
+    variance = scaled**2 * x_variance + (known[:, None] * x * part.value_error) ** 2
+    # Neighbours are close where columns are weighed by 1 / √λ (commute time).
+    missing = known + np.ceil(3.0 * doubt).astype(np.int64)
+    place = x / np.sqrt(part.values)
+    return Rows(x, scaled * x, variance, x_variance, missing, np.bincount(label), place, doubt == 0), label
+
+
+def _label(part: _Part) -> Ints:
     """Number the classes of members that cannot be told apart, shape (q,)."""
-    q = len(vectors)
-    if np.median(error) * np.sqrt(q) > CLASSES_TO:
+    degrees, q = part.degrees, len(part.degrees)
+    if np.median(part.error) * np.sqrt(q) > CLASSES_TO:
         return np.arange(q)
-    ray = np.random.default_rng(1).standard_normal(int((~zero).sum()))
-    kept, doubt = vectors[:, ~zero], error[:, ~zero]
-    order = np.lexsort((kept @ ray, component, degrees))
+    ray = np.random.default_rng(1).standard_normal(part.vectors.shape[1])
+    order = np.lexsort((part.vectors @ ray, degrees))
     before, after = order[:-1], order[1:]
-    alike = (np.abs(kept[after] - kept[before]) <= ALIKE * (doubt[after] + doubt[before])).all(axis=1)
-    alike &= (degrees[after] == degrees[before]) & (component[after] == component[before]) & (degrees[after] > 0)
+    alike = np.abs(part.vectors[after] - part.vectors[before]) <= ALIKE * (part.error[after] + part.error[before])
+    same = alike.all(axis=1) & (degrees[after] == degrees[before])
     label = np.empty(q, dtype=np.int64)
-    label[order] = np.concatenate([[0], np.cumsum(~alike)])
+    label[order] = np.concatenate([[0], np.cumsum(~same)])
     return label
 
 
-def _classes(
-    vectors: Floats, values: Floats, error: Floats, value_error: float, zero: Bools, degrees: Ints,
-    component: Ints, label: Ints,
-) -> _Classes:
-    """Set up the rows: of each class, those of its first member."""
-    first = np.unique(label, return_index=True)[1]
-    known = degrees[first].clip(0)
-    root = np.sqrt(np.maximum(known, 1))[:, None]
-    mu = 1.0 - values[~zero]
-    x, x_variance = vectors[first][:, ~zero] / root, (error[first][:, ~zero] / root) ** 2
-    scaled = known[:, None] * mu
-    return _Classes(
-        x, scaled * x, scaled**2 * x_variance + (known[:, None] * x * value_error) ** 2, x_variance, known,
-        np.where(degrees[first] < 0, 0, known), np.bincount(label), component[first],
-        # Neighbours are close where columns are weighed by 1 / √λ (commute time).
-        x * root / np.sqrt(values[~zero]),
-    )  # fmt: skip
-
-
-def _peel(state: _Classes, progress: Progress) -> None:
-    """Solve rows, cheapest first, until nothing changes; each success makes others cheaper."""
-    levels = [(effort, missing) for effort in EFFORTS for missing in range(1, MOST_MISSING + 1)
-              if not (missing <= 2 and effort == EFFORTS[1])]  # fmt: skip
-    spent, level = 0, 0
-    tried: dict[tuple[int, int], tuple[int, int, int]] = {}
-    whole = int(state.missing.sum())
-    while level < len(levels) and spent < BUDGET:
-        effort, missing = levels[level]
-        before = int(state.missing.sum())
-        for row in np.flatnonzero(state.missing == missing).tolist():
-            if state.missing[row] != missing or spent > BUDGET:
-                continue
-            among = _candidates(state, row, _shortlist(effort, missing))
-            mark = (missing, len(among), int(among.sum()))
-            if tried.get((row, level)) == mark or not len(among):
-                continue
-            tried[row, level] = mark
-            spent += _solve(state, row, among, missing)
-        progress("rows", whole - int(state.missing.sum()), whole)
-        # After progress cheaper levels may have become possible.
-        level = 0 if state.missing.sum() < before else level + 1
-
-
-@lru_cache
-def _shortlist(effort: int, missing: int) -> int:
-    """Give the number of candidates of which half the missing ones can be chosen in `effort` ways."""
-    half, count, ways = (missing + 1) // 2, 1, 1.0
-    while ways <= effort:
-        count += 1
-        ways = np.exp(gammaln(count + half) - gammaln(half + 1) - gammaln(count))
-    return count
-
-
-def _candidates(state: _Classes, row: int, most: int) -> Ints:
-    """List the classes that may hold missing neighbours of a row, the nearest if there are many."""
-    open_ = (state.missing > 0) & (state.component == state.component[row])
-    open_[list(state.links[row])] = False
-    open_[row] &= state.size[row] > 1
-    among = np.flatnonzero(open_)
-    if len(among) > most:
-        away = ((state.place[among] - state.place[row]) ** 2).sum(axis=1)
-        among = np.sort(among[np.argpartition(away, most)[:most]])
-    return among
-
-
-@lru_cache(maxsize=64)
-def _choices(count: int, taken: int) -> Ints:
-    """List all ways to take some of `count` things, shape (ways, taken); pairs with repetition."""
-    if taken == 2:
-        return np.stack(np.triu_indices(count), axis=1)
-    chosen = list(combinations(range(count), taken))
-    return np.array(chosen, dtype=np.int64).reshape(len(chosen), taken)
-
-
-def _solve(state: _Classes, row: int, among: Ints, missing: int) -> int:
-    """Look for the missing neighbours of a row, settle what all fitting sets hold; gives what that cost."""
-    half = missing // 2
-    ours, theirs = among[_choices(len(among), missing - half)], among[_choices(len(among), half)]
-    sets, misfit, matches = _fitting(state, row, among, ours, theirs)
-    chance = _accident(state, row, among, missing, len(ours) * len(theirs))
-    feasible = np.array([_feasible(state, row, chosen) for chosen in sets.tolist()], dtype=bool)
-    if chance < ACCIDENT and feasible.any():
-        sets, weights = sets[feasible], softmax(-0.5 * misfit[feasible])
-        others = np.unique(sets)
-        counts = (sets[:, :, None] == others).sum(axis=1)
-        for other, number in zip(others.tolist(), counts.T):
-            if number.min() and number.min() == number.max():
-                _link(state, row, other, int(number[0]))
-        if len(sets) == 1:
-            state.log_chance[row] = chance
-        state.leaning[row] = dict(zip(others.tolist(), (weights @ counts).tolist()))
-    return len(ours) + len(theirs) + DEAR * matches
-
-
-def _fitting(state: _Classes, row: int, among: Ints, ours: Ints, theirs: Ints) -> tuple[Ints, Floats, int]:
-    """Find all unions of two sets whose sum is what the row lacks, their χ², and how many looked so at first.
-
-    Sums are compared in one direction by a sorted search, then in two more, then in all columns by χ².
-    """
-    variance = state.variance[row] + (ours.shape[1] + theirs.shape[1]) * state.x_variance[among].max(axis=0)
-    reach = 6.0 * np.sqrt((state.rays**2 * variance[:, None]).sum(axis=0))
-    wanted = state.rest[row] @ state.rays - state.heights[ours].sum(axis=1)
-    offered = state.heights[theirs].sum(axis=1)
-    order = np.argsort(offered[:, 0])
-    offered = offered[order]
-    low = np.searchsorted(offered[:, 0], wanted[:, 0] - reach[0])
-    count = np.searchsorted(offered[:, 0], wanted[:, 0] + reach[0], side="right") - low
-    matches = int(count.sum())
-    if matches > MATCHES:
-        return np.empty((0, ours.shape[1] + theirs.shape[1]), dtype=np.int64), np.empty(0), 0
-    left = np.repeat(np.arange(len(ours)), count)
-    right = np.arange(len(left)) + np.repeat(low - np.cumsum(count) + count, count)
-    for ray in (1, 2):
-        fits = np.abs(offered[right, ray] - wanted[left, ray]) <= reach[ray]
-        left, right = left[fits], right[fits]
-    sets = np.unique(np.sort(np.concatenate([ours[left], theirs[order[right]]], axis=1), axis=1), axis=0)
-    rest = state.rest[row] - state.x[sets].sum(axis=1)
-    doubt = state.variance[row] + state.x_variance[sets].sum(axis=1)
-    misfit = (rest**2 / doubt).sum(axis=1)
-    return sets[misfit < state.limit], misfit[misfit < state.limit], matches
-
-
-def _accident(state: _Classes, row: int, among: Ints, missing: int, ways: int) -> float:
-    """Bound the log probability that some set of candidates fits by chance.
-
-    Sums of candidates are about normal, so no point is likelier than their mean; a fit lies in an ellipsoid of
-    known volume.
-    """
-    p = state.x.shape[1]
-    spread = state.x[among].std(axis=0) if len(among) > MOST_MISSING else state.scale
-    spread = np.maximum(spread, 1e-9 * state.scale) * np.sqrt(missing)
-    variance = state.variance[row] + missing * state.x_variance[among].mean(axis=0)
-    volume = 0.5 * p * np.log(np.pi * state.limit) - gammaln(0.5 * p + 1.0) + 0.5 * np.log(variance).sum()
-    return float(np.log(ways) + volume - 0.5 * p * np.log(2.0 * np.pi) - np.log(spread).sum())
-
-
-def _feasible(state: _Classes, row: int, chosen: list[int]) -> bool:
-    """Whether the other ends have room: numbers of neighbours are whole, and not more than there are members."""
-    for other in set(chosen):
-        count = chosen.count(other)
-        back, rest = divmod(int(state.size[row]) * count, int(state.size[other]))
-        if rest or count > state.size[other] - (other == row) or back > min(state.size[row], state.missing[other]):
-            return False
-    return True
-
-
-def _link(state: _Classes, row: int, other: int, count: int) -> None:
-    """Settle that members of one class have `count` neighbours in another, and so the other way round."""
-    ends = {(row, other): count, (other, row): int(state.size[row]) * count // int(state.size[other])}
-    for (here, there), number in ends.items():
-        state.links[here][there] = number
-        state.rest[here] -= number * state.x[there]
-        state.variance[here] += number**2 * state.x_variance[there]
-        state.missing[here] -= number
-
-
-def _facts(state: _Classes, label: Ints, degrees: Ints) -> RowFacts:
+def _facts(state: Rows, label: Ints, degrees: Ints, left: float) -> RowFacts:
     """Spread what is known of classes over their members; a link is believed if the rows of its ends add up."""
     off = (state.rest**2 / state.variance).sum(axis=1) > state.limit
-    done = (state.missing == 0) & (degrees[np.unique(label, return_index=True)[1]] >= 0)
+    done = (state.missing == 0) & state.asked
     wrong, solved = done & off, done & ~off
     for end in np.flatnonzero(wrong).tolist():
         solved[list(state.links[end])] = False
@@ -329,11 +229,11 @@ def _facts(state: _Classes, label: Ints, degrees: Ints) -> RowFacts:
         ends = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
         pairs.append(ends)
         probability.append(np.full(len(ends), share))
-    return RowFacts(degrees, solved[label], np.concatenate(pairs), np.concatenate(probability),
-                    state.log_chance[label])  # fmt: skip
+    return RowFacts(np.zeros_like(label), degrees, solved[label], np.concatenate(pairs),
+                    np.concatenate(probability), state.log_chance[label], left)  # fmt: skip
 
 
-def _shares(state: _Classes, solved: Bools) -> dict[tuple[int, int], float]:
+def _shares(state: Rows, solved: Bools) -> dict[tuple[int, int], float]:
     """Give pairs of classes the share of their pairs that are edges: by links, else by how the two rows lean."""
     shares = {}
     for here, links in enumerate(state.links):

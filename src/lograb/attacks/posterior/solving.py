@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logit
 
+from lograb.attacks.known_defences import value_noise
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.precision import rounding_error
-from lograb.attacks.posterior.rows import RowFacts, solve_rows
+from lograb.attacks.posterior.rows import BUDGET, VALUE_ERROR, RowFacts, solve_rows
 from lograb.types import Floats, Ints
 
 CALM = 0.01
 """Noise of an entry, in units of 1 / √q, up to which rows are tried."""
+VALUES_TO = 1e-4
+"""And error of the eigenvalues."""
 LEAST_SIZE = 64
 """Members of the smallest patch whose rows are solved: smaller ones are read as well without."""
 SOLVED = 13.0
@@ -28,14 +31,22 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     for number, batch in enumerate(scene.batches):
         where |= {int(patch): (number, at) for at, patch in enumerate(batch.which)}
     fitting = (seen.sizes > np.maximum(seen.ranks, LEAST_SIZE - 1)) & (scene.variance * seen.sizes < CALM**2)
+    budget, blur = BUDGET, value_noise(seen)
     told = {"patches": 0, "solved": 0, "members": 0}
     beyond_keys, beyond, missing = [beliefs.beyond[0]], [beliefs.beyond[1]], beliefs.beyond[2]
     for patch in np.flatnonzero(fitting).tolist():
         block = seen.block(patch)
+        values = seen.spectrum(patch)
+        if not values.any():  # components and degrees only: `solve_rows` reads them, but judging then does worse
+            continue
         error = np.maximum(rounding_error(block), np.sqrt(scene.variance[patch]))
-        facts = solve_rows(block, seen.spectrum(patch), error, progress=scene.progress)
+        value_error = max(blur, float(rounding_error(values[values > 0]).max(initial=0.0)), VALUE_ERROR)
+        if np.median(error) * np.sqrt(len(block)) > CALM or value_error > VALUES_TO:
+            continue
+        facts = solve_rows(block, values, error, value_error, budget, scene.progress)
         if facts is None:
             continue
+        budget = facts.left
         told = {"patches": told["patches"] + 1, "solved": told["solved"] + int(facts.solved.sum()),
                 "members": told["members"] + len(facts.solved)}  # fmt: skip
         if patch in where:
@@ -60,7 +71,8 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
 def _odds(facts: RowFacts) -> Floats:
     """Log-odds of all pairs i < j of a patch, flat; 0 where nothing is known."""
     q = len(facts.solved)
-    odds = np.where(facts.solved[:, None] | facts.solved[None, :], -SOLVED, 0.0)
+    apart = facts.component[:, None] != facts.component[None, :]
+    odds = np.where(apart | facts.solved[:, None] | facts.solved[None, :], -SOLVED, 0.0)
     i, j = facts.pairs.T
     odds[i, j] = np.clip(logit(np.clip(facts.probability, 1e-9, 1.0 - 1e-9)), -SOLVED, SOLVED)
     # Ties of even odds are settled too: as far as they can be.

@@ -1,0 +1,231 @@
+"""Whether the posterior attack knows how good it is: what it expects of itself against the truth.
+
+Instances are drawn: thirteen kinds of graphs, six ways to cut them, noise from none to more than the embedding,
+eigenvalues withheld or columns rotated in some, and numbers rounded in some. A seed draws the same
+each time.
+F1, expected F1 and floor are over the edges that some patch contains. Results are appended to a file (the
+variable RESULTS, or self_knowledge.jsonl) and skipped when they are there already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from command import Part, at_least, parse
+
+if __name__ == "__main__":
+    a_number = {"metavar": "SEED", "type": at_least(0)}
+    how_many = {"metavar": "COUNT", "type": at_least(1), "nargs": "?", "default": 78}
+    run = parse(__doc__, {
+        "generated": Part(lambda seed, count: generated(seed, count), "drawn instances, 78 of them by default",
+                          "~ 5 minutes", (a_number, how_many)),
+        "real": Part(lambda seed: real(seed), "instances of real graphs; needs the data", "~ 10 minutes", (a_number,)),  # noqa: E501
+        "show": Part(lambda: show(), "what has been measured so far, once more", "1 s"),
+    })  # fmt: skip
+
+import networkx as nx
+import numpy as np
+
+import lograb
+from lograb.pairs import edge_keys
+
+STORE = Path(os.environ.get("RESULTS", "self_knowledge.jsonl"))
+CLOSE, FAR, BELOW = 0.05, 0.15, 0.02
+"""How far the expected F1 may be off, at most; and by how much F1 may be under the floor."""
+
+
+def sbm(inside: float, outside: float) -> Callable[[int, int], nx.Graph]:
+    """Four groups with some mean number of neighbours inside and outside."""
+    def draw(n: int, seed: int) -> nx.Graph:
+        p, q = inside / (n / 4), outside / (3 * n / 4)
+        return nx.Graph(nx.stochastic_block_model([n // 4] * 4, q + (p - q) * np.eye(4), seed=seed).edges)
+    return draw  # fmt: skip
+
+
+def cliques(n: int, seed: int) -> nx.Graph:
+    """Groups of nodes near each other on a ring, of sizes with a heavy tail, all members of each joined."""
+    rng, graph = np.random.default_rng(seed), nx.empty_graph(n)
+    for _ in range(n // 2):
+        size, centre = min(int(2 + rng.pareto(1.3)), 13), rng.integers(n)
+        graph.add_edges_from(combinations(np.unique((centre + rng.normal(0, 15, size).astype(int)) % n).tolist(), 2))  # noqa: E501
+    return graph
+
+
+def mixture(n: int, seed: int) -> nx.Graph:
+    """Pieces that hang together no further: random graphs, cycles, cliques, stars, single nodes."""
+    pieces = [nx.gnm_random_graph(n // 4, n // 2, seed=seed), nx.barabasi_albert_graph(n // 4, 3, seed=seed)]
+    pieces += [nx.cycle_graph(9)] * (n // 60) + [nx.complete_graph(6)] * (n // 60) + [nx.star_graph(8)] * (n // 60)
+    pieces += [nx.empty_graph(max(n - sum(map(len, pieces)), 0))]
+    return nx.disjoint_union_all(pieces)
+
+
+KINDS: dict[str, tuple[tuple[int, int], Callable[[int, int], nx.Graph]]] = {
+    "citation": ((300, 800), lambda n, seed: nx.powerlaw_cluster_graph(n, 2, 0.4, seed=seed)),
+    "blocks, dense": ((120, 260), sbm(14, 3)),
+    "blocks, sparse": ((240, 700), sbm(3.5, 0.7)),
+    "hubs": ((300, 700), lambda n, seed: nx.barabasi_albert_graph(n, 2, seed=seed)),
+    "hubs, dense": ((150, 400), lambda n, seed: nx.powerlaw_cluster_graph(n, 9, 0.5, seed=seed)),
+    "small world": ((200, 600), lambda n, seed: nx.watts_strogatz_graph(n, 6, 0.1, seed=seed)),
+    "lattice": ((144, 500), lambda n, seed: nx.grid_2d_graph(int(n**0.5), int(n**0.5), periodic=bool(seed % 2))),
+    "cliques": ((300, 800), cliques),
+    "geometric": ((150, 500), lambda n, seed: nx.random_geometric_graph(n, (8 / (np.pi * n)) ** 0.5, seed=seed)),
+    "tree": ((150, 600), lambda n, seed: nx.random_labeled_tree(n, seed=seed)),
+    "regular": ((100, 400), lambda n, seed: nx.random_regular_graph(3 + seed % 4, 2 * (n // 2), seed=seed)),
+    "mixture": ((200, 600), mixture),
+    "small": ((40, 110), lambda n, seed: nx.gnp_random_graph(n, 0.12, seed=seed)),
+}
+"""Range of sizes, and what draws a graph of n nodes."""
+CUTS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
+    "1 hop": ({"d": 1}, (0, 0.05, 0.1, 0.2, 0.5, 1, 3)),
+    "2 hops": ({"d": 2}, (0, 0.05, 0.1, 0.2, 0.5, 1)),
+    "clusters": ({"strategy": "cluster", "cluster_size": 40}, (0, 0.02, 0.05, 0.1, 0.3, 1)),
+    "silos": ({"strategy": "cluster", "clusters": 3}, (0, 1e-3, 0.005, 0.02, 0.05, 0.2)),
+    "global": ({"strategy": "global"}, (0, 1e-4, 2e-3, 0.01, 0.03)),
+    "random": ({"strategy": "random", "d": 2}, (0, 0.02, 0.1, 0.3, 2)),
+}
+"""How a graph is cut, and what σ may be."""
+# source, parameters, numbers as
+REAL: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("cora", {"d": 1, "p": 0.6, "sigma": 0.1}, "float64"), ("cora", {"d": 1, "p": 0.6, "sigma": 0.5}, "float64"),
+    ("cora", {"d": 1, "p": 0.6, "sigma": 1.0, "eigenvalues": False}, "float64"),
+    ("cora", {"d": 2, "p": 0.6, "sigma": 0.1}, "float32"),
+    ("cora", {"d": 2, "p": 0.6, "sigma": 0.05, "gauge": "rotation"}, "float64"),
+    ("cora", {"d": 2, "p": 0.6, "sigma": 0.05, "eigenvalues": False}, "float64"),
+    ("cora", {"strategy": "cluster", "clusters": 40, "sigma": 0.02}, "float64"),
+    ("cora", {"strategy": "cluster", "clusters": 20, "sigma": 0.02}, "float64"),
+    ("cora", {"strategy": "cluster", "clusters": 10, "sigma": 0.02}, "float64"),
+    ("cora", {"strategy": "cluster", "clusters": 5, "sigma": 0.02}, "float64"),
+    ("cora", {"strategy": "cluster", "clusters": 5}, "float32"),
+    ("citeseer", {"d": 1, "p": 0.6, "sigma": 0.05}, "float16"),
+    ("citeseer", {"strategy": "cluster", "p": 0.6, "sigma": 0.05}, "float64"),
+    ("citeseer", {"strategy": "cluster", "p": 0.6, "sigma": 0.2}, "float64"),
+    ("citeseer", {"strategy": "cluster", "p": 0.6, "sigma": 0.05, "eigenvalues": False}, "float64"),
+    ("citeseer", {"strategy": "random", "p": 0.6, "sigma": 0.05}, "float64"),
+)  # fmt: skip
+
+
+def drawn(seed: int, number: int) -> tuple[dict[str, Any], lograb.Instance, lograb.Observations]:
+    """Draw an instance: what it is, with the truth, and what is seen of it."""
+    rng = np.random.default_rng((seed, number))
+    kind = list(KINDS)[number % len(KINDS)]
+    cut = list(CUTS)[(number + number // len(KINDS)) % len(CUTS)]
+    (least, most), draw = KINDS[kind]
+    parameters, levels = CUTS[cut]
+    graph = nx.convert_node_labels_to_integers(draw(int(rng.integers(least, most)), int(rng.integers(2**31))))
+    chosen = parameters | {
+        "p": float(rng.choice([0.3, 0.6] if cut == "1 hop" else [0.6, 1.0])), "k": int(rng.choice([8, 16, 32, 64])), "sigma": float(rng.choice(levels)),  # noqa: E501
+        "eigenvalues": bool(rng.random() > 0.25), "gauge": "rotation" if rng.random() < 0.15 else "sign"}  # fmt: skip  # noqa: E501
+    precision = str(rng.choice(["float64", "float64", "float32", "float16"]))
+    instance = lograb.generate(graph, seed=int(rng.integers(2**31)), **chosen)
+    told = {"graph": kind, "nodes": len(graph), "cut": cut, "precision": precision,
+            **{name: chosen[name] for name in ("p", "k", "sigma", "eigenvalues", "gauge")}}  # fmt: skip
+    return told, instance, rounded(instance, precision)
+
+
+def rounded(instance: lograb.Instance, precision: str) -> lograb.Observations:
+    """What is seen of an instance whose embeddings were stored in some type."""
+    seen = instance.observe()
+    return replace(seen, vectors=seen.vectors.astype(precision).astype(np.float64))
+
+
+def measure(instance: lograb.Instance, seen: lograb.Observations) -> dict[str, Any]:
+    """Attack what is seen, and compare with the truth."""
+    start = time.process_time()
+    answer = lograb.attack(seen, "posterior")
+    seconds = time.process_time() - start
+    true = edge_keys(instance.truth.edges[instance.co_observed], seen.n_nodes)
+    floor = lograb.attack(seen, "membership")
+    return {"f1": f1(answer, true), "expected": answer.diagnostics["expected"]["f1"], "floor": f1(floor, true),
+            "edges": len(true), "claimed": len(answer.edges), "right": share(answer, true),
+            "expected_right": answer.diagnostics["expected"]["precision"], "seconds": seconds}  # fmt: skip
+
+
+def share(answer: lograb.Reconstruction, true: np.ndarray) -> float:
+    """Precision."""
+    return float(np.isin(edge_keys(answer.edges, answer.n_nodes), true).mean()) if len(answer.edges) else 0.0
+
+
+def f1(answer: lograb.Reconstruction, true: np.ndarray) -> float:
+    """F1 over the edges that some patch contains."""
+    right = share(answer, true) * len(answer.edges)
+    return 2 * right / max(len(answer.edges) + len(true), 1)
+
+
+def remembered() -> dict[str, dict[str, Any]]:
+    """All results so far, by what they belong to."""
+    lines = STORE.read_text().splitlines() if STORE.exists() else []
+    return {line["key"]: line for line in map(json.loads, lines)}
+
+
+def collect(keys: list[str], draw: Callable[[int], tuple[dict[str, Any], lograb.Instance, lograb.Observations]]) -> None:  # noqa: E501
+    """Measure what has not been measured yet, and show all."""
+    for number, key in enumerate(keys):
+        if key not in remembered():
+            told, instance, seen = draw(number)
+            found = {"key": key, **told, **measure(instance, seen)}
+            with STORE.open("a") as file:
+                file.write(json.dumps(found) + "\n")
+            print(row(found), flush=True)
+    done = remembered()
+    summarise([done[key] for key in keys])
+
+
+def generated(seed: int, count: int) -> None:
+    collect([f"generated {seed} {number}" for number in range(count)], lambda number: drawn(seed, number))
+
+
+def real(seed: int) -> None:
+    def draw(number: int) -> tuple[dict[str, Any], lograb.Instance, lograb.Observations]:
+        source, parameters, precision = REAL[number]
+        instance = lograb.generate(source, seed=seed, k=32, **parameters)
+        cut = parameters.get("strategy", f"{parameters.get('d')} hops") + f" {parameters.get('clusters', '')}"
+        told = {"graph": source, "nodes": instance.n_nodes, "cut": cut, "precision": precision, "k": 32, "sigma": 0.0,  # noqa: E501
+                "p": 1.0, "eigenvalues": True, "gauge": "sign"}  # fmt: skip
+        return told | parameters, instance, rounded(instance, precision)
+
+    collect([f"real {seed} {number}" for number in range(len(REAL))], draw)
+
+
+def row(found: dict[str, Any]) -> str:
+    off = found["expected"] - found["f1"]
+    marks = "!" * ((abs(off) > CLOSE) + (abs(off) > FAR)) + "v" * (found["f1"] < found["floor"] - BELOW)
+    also = " ".join([*(["withheld"] if not found["eigenvalues"] else []), *(["rotated"] if found["gauge"] != "sign" else []),  # noqa: E501
+                     *([found["precision"]] if found["precision"] != "float64" else [])])  # fmt: skip
+    return (f"| {found['graph']} | {found['nodes']} | {found['cut']} | {found['k']} | {found['sigma']} | {also} | "
+            f"{found['f1']:.3f} | {found['expected']:.3f} | {found['floor']:.3f} | {marks} | {found['seconds']:.1f} | "  # noqa: E501
+            f"{found['key']}")  # fmt: skip
+
+
+def groups(results: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for name in ("graph", "cut"):
+        for value in dict.fromkeys(found[name] for found in results):
+            yield f"{value}", [found for found in results if found[name] == value]
+    yield "**all**", results
+
+
+def summarise(results: list[dict[str, Any]]) -> None:
+    print("\n| instances | number | F1 | expected | floor | within 0.05 | beyond 0.15 | below the floor | seconds |\n"  # noqa: E501
+          "|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    for name, some in groups(results):
+        f1, expected, floor, seconds = (np.array([found[key] for found in some])
+                                        for key in ("f1", "expected", "floor", "seconds"))  # fmt: skip
+        off = np.abs(expected - f1)
+        print(f"| {name} | {len(some)} | {f1.mean():.3f} | {expected.mean():.3f} | {floor.mean():.3f} | "
+              f"{(off <= CLOSE).sum()} | {(off > FAR).sum()} | {(f1 < floor - BELOW).sum()} | {seconds.mean():.1f} |")  # noqa: E501
+
+
+def show() -> None:
+    done = list(remembered().values())
+    print("\n".join(map(row, done)))
+    summarise(done)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,69 @@
+"""How much can be read: the largest list of claims of which a stated share is right, and how sure that is.
+
+With the truth a claim is right or wrong; without it, it is right with the probability that the attack itself
+gives. Both are *weights*, and the rest is the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from lograb.metrics.intervals import share_interval
+from lograb.types import Bools, Floats
+
+FACTOR, DOWN, UP = 0.6, 1.0, 3.0
+"""How far the attack's log-odds may be off: by a factor, and by shifts. Chosen on generated graphs, where the
+attack expects too little of what it ranks well more often than too much (docs/results/audit.md)."""
+EDGE = 1e-9
+
+
+class Reading(NamedTuple):
+    """The surest claims: how many are right (expected, without the truth), how many there are, the least score."""
+
+    right: float
+    claims: int
+    cut: float
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the claims that is right; None without claims."""
+        return self.right / self.claims if self.claims else None
+
+
+NOTHING = Reading(0.0, 0, float("inf"))
+
+
+def read(scores: Floats, weights: Floats | Bools, confidence: float) -> Reading:
+    """Take the longest list of claims, surest first, whose mean weight reaches `confidence`; ties together."""
+    if not len(scores):
+        return NOTHING
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(scores[order][1:] != scores[order][:-1], True)
+    right = np.cumsum(np.asarray(weights, dtype=float)[order])[ends]
+    claims = np.arange(1, len(order) + 1)[ends]
+    fine = np.flatnonzero(right >= (confidence - EDGE) * claims)
+    if not len(fine):
+        return NOTHING
+    last = int(fine[-1])
+    return Reading(float(right[last]), int(claims[last]), float(scores[order][ends][last]))
+
+
+def estimated_interval(chances: Floats, total: float, confidence: float) -> tuple[float, float]:
+    """Enclose the share that is read, where only the attack's own probabilities are known.
+
+    What would be read if the attack's log-odds were off as far as they may be, either way, and then chance: the
+    share is of `total` edges, which is an expectation too.
+    """
+    odds = logit(np.clip(chances, EDGE, 1 - EDGE))
+    bounds = []
+    for scaled, shift in ((np.minimum(odds * FACTOR, odds / FACTOR), -DOWN),
+                          (np.maximum(odds * FACTOR, odds / FACTOR), UP)):  # fmt: skip
+        doubted = expit(scaled + shift)
+        right = read(chances, doubted, confidence).right
+        of = max(min(total, float(doubted.sum())) if shift > 0 else total, 1.0)
+        bounds.append(min(right / of, 1.0))
+    total = max(total, 1.0)
+    return share_interval(bounds[0] * total, total)[0], share_interval(bounds[1] * total, total)[1]

@@ -1,0 +1,78 @@
+"""The findings in words of data protection: WP216 (anonymisation) and NIST SP 800-226 (differential privacy)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lograb.auditing.policy import Policy
+from lograb.auditing.subject import Subject
+from lograb.auditing.wording import guarantee
+from lograb.score import percent
+
+RECIPIENT = ("Whoever receives or intercepts what is shared. They know the members' names, who sits in which "
+             "patch and how the embeddings were made, defences included; they hold nothing else about the graph.")
+OPINION, GUIDELINES = "WP216", "NIST SP 800-226"
+
+
+def scenario(subject: Subject) -> dict[str, Any]:
+    """Say who shares what with whom."""
+    plan = subject.plan
+    n, m = plan.n_nodes, plan.n_patches
+    sentence, edges = {
+        "ego": (f"Each of {m:,} members shares an embedding of its own neighbourhood (radius {plan.spec.d}).",
+                "edges"),
+        "silos": (f"Each of {m:,} {subject.groups or 'group'}s shares one embedding of its own members.",
+                  f"in-{subject.groups or 'group'} edges"),
+        "global": (f"One embedding of all {n:,} nodes is shared.", "edges"),
+        "given": (f"{m:,} embeddings of {n:,} nodes are shared as they are.", "edges inside patches"),
+    }[subject.scenario]  # fmt: skip
+    return {"name": subject.scenario, "sentence": sentence, "recipient": RECIPIENT, "edge_word": edges}
+
+
+def terms(found: dict[str, Any], policy: Policy) -> list[dict[str, str]]:
+    """Give each term what was found about it."""
+    plan, word = found["settings"][0], found["scenario"]["edge_word"]
+    inferred = (f"{percent(plan['share'])} of the {word} can be inferred with {percent(policy.confidence)} "
+                f"confidence, {percent(plan['by_membership'])} from membership alone.")  # fmt: skip
+    said = [("Inference", OPINION, inferred), ("Linkability", OPINION, _linkability(found)),
+            ("Singling out", OPINION, _singling_out(found)), ("Unit of privacy", GUIDELINES, _unit(plan)),
+            ("Hazards", GUIDELINES, _hazards(found))]  # fmt: skip
+    return [{"term": term, "where": where, "finding": finding} for term, where, finding in said]
+
+
+def _linkability(found: dict[str, Any]) -> str:
+    several = found["exposed"]["counts"]["in_several_patches"]
+    if any(one.startswith("pseudonyms") for one in found["plan"]["defences"]):
+        return "Names are fresh in every patch: records of one node in several patches are not linked by name."
+    if not several:
+        return "Every node is in one patch only. It is there by name, and so linked to whatever else names it."
+    return f"{several:,} nodes are in several patches by the same name: what is shared about them is linked."
+
+
+def _singling_out(found: dict[str, Any]) -> str:
+    counts, nodes = found["exposed"]["counts"], found["exposed"]["nodes"]
+    if not nodes:
+        return "No node's edges are read."
+    said = f"{counts['touched']:,} of {counts['nodes']:,} nodes have an edge read"
+    if counts["fully"] is not None:
+        said += f", {counts['fully']:,} have all of theirs read"
+    return f"{said}; most exposed is {nodes[0]['name']}."
+
+
+def _unit(plan: dict[str, Any]) -> str:
+    if plan["heuristic"]:
+        return ("None: what is planned guarantees nothing, for no unit. The defences here protect one edge, or "
+                "all that is shared of one patch; never a node with all its edges at a useful ε.")  # fmt: skip
+    node = (plan["epsilon"] or {}).get("node")
+    more = "" if node is None else f" A node with all its edges: ε = {node:.3g}."
+    return f"One edge: {guarantee(plan)}.{more}"
+
+
+def _hazards(found: dict[str, Any]) -> str:
+    open_channels = [line["name"] for line in found["ledger"]["channels"] if line["guarantee"] == "no guarantee"]
+    said = [f"unprotected channels ({', '.join(open_channels)})"] if open_channels else []
+    if any(line["name"] == "membership" and line["guarantee"] == "public" for line in found["ledger"]["channels"]):
+        said.append("membership is taken as public")
+    said += ["every further release adds up", "a seed that can be guessed gives the noise away"]
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}."

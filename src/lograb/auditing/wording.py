@@ -1,0 +1,174 @@
+"""The findings in plain words: the answer, what is enough, and the reasons for and against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lograb.auditing.policy import Policy
+from lograb.score import percent
+
+Found = dict[str, Any]
+CHANNELS = {
+    "membership": ("who sits in whose patch", "sanitising the graph before it is cut (edge-rand, lap-graph)"),
+    "eigenvectors": ("the eigenvectors by themselves", "calibrated noise (subspace, gaussian), fewer columns"),
+    "eigenvalues": ("eigenvectors with their eigenvalues", "withholding the eigenvalues, calibrated noise"),
+    "all": ("everything together", "each channel by its own defence"),
+}
+"""Each channel: what it is, and what protects it."""
+NUMBERS = ("readable", "share", "share_interval", "share_half", "by_membership", "f1", "f1_interval", "floor",
+           "floor_by", "ceiling", "expected_f1", "expected_share", "expected_precision")  # fmt: skip
+NO_PROOF = "An attack that fails is no proof of safety: a better one may come."
+MORE = "Whoever knows some edges already, or the nodes' features, can read more than is measured here."
+CHECKSUM = "The eigenvalues act as a checksum: whoever guesses a patch can tell that the guess is right."
+OFTEN = "One release is reckoned with. Who gets several with fresh noise averages it away (--releases)."
+NO_TRUTH = "There is no true graph here to compare with."
+HALF = 0.5
+"""From which share on the plan counts as exposed, whatever is tolerated."""
+
+
+def answer(found: Found, policy: Policy, total: float) -> Found:
+    """Say first what would be learned."""
+    plan, estimated = found["settings"][0], not found["source"]["truth"]
+    numbers = {name: plan[name] for name in NUMBERS} | {"precision": plan["sure"], "in_scope": round(total)}
+    worst = plan["share_interval"][1] if estimated else plan["share"]
+    level = "exposed" if plan["share"] >= HALF else "little" if worst <= policy.tolerate else "partly"
+    headline = _estimate(found, numbers, policy) if estimated else _headline(found, numbers, policy)
+    return {"level": level, "estimated": estimated, "headline": headline, "channel": _channel(numbers),
+            "numbers": numbers}  # fmt: skip
+
+
+def _headline(found: Found, numbers: Found, policy: Policy) -> str:
+    word, readable, total = found["scenario"]["edge_word"], numbers["readable"], numbers["in_scope"]
+    if not total:
+        return "No edge lies inside any patch: nothing that is shared speaks of one."
+    if not readable:
+        return (f"No attack here reads any of your {total:,} {word} with {percent(policy.confidence)} confidence. "
+                "That is no proof that nobody can.")  # fmt: skip
+    return (f"An eavesdropper reads {readable:,} of your {total:,} {word} ({percent(numbers['share'])}), and "
+            f"{percent(numbers['precision'])} of what it claims is right.")  # fmt: skip
+
+
+def _estimate(found: Found, numbers: Found, policy: Policy) -> str:
+    word, readable, (low, high) = found["scenario"]["edge_word"], numbers["readable"], numbers["share_interval"]
+    if not readable:
+        return (f"By its own estimate the attack reads none of your {word} with {percent(policy.confidence)} "
+                f"confidence; it may be up to {percent(high)}. {NO_TRUTH}")  # fmt: skip
+    return (f"By its own estimate an eavesdropper reads about {readable:,} of some {numbers['in_scope']:,} {word} "
+            f"({percent(numbers['share'])}, between {percent(low)} and {percent(high)}). {NO_TRUTH}")  # fmt: skip
+
+
+def _channel(numbers: Found) -> str:
+    by, share = numbers["by_membership"], numbers["share"]
+    if not numbers["readable"]:
+        return "Who sits in whose patch gives nothing away either, as far as these attacks can tell."
+    if by >= share - 0.005:
+        return ("All of it comes from membership alone: who sits in whose patch tells, and noise on the "
+                "embeddings cannot protect that.")  # fmt: skip
+    if by > 0.005:
+        return (f"{percent(by)} come from membership alone, which noise on the embeddings cannot protect; the "
+                "rest comes from the embeddings.")  # fmt: skip
+    return "All of it comes from the embeddings; who sits in whose patch gives nothing away."
+
+
+def recommendation(found: Found, policy: Policy, chosen: Found | None) -> str:
+    """Say what is enough, or that nothing here is."""
+    limit = (f"at most {percent(policy.tolerate)} of the edges readable with {percent(policy.confidence)} "
+             "confidence")  # fmt: skip
+    if chosen is None:
+        return _nothing_does(found, limit)
+    if chosen["group"] == "plan":
+        said = f"What is planned keeps to the limit: {limit}."
+    else:
+        said = f"To keep to the limit ({limit}) at the least cost: {chosen['label']} ({chosen['change']})."
+    said += f" The attacks then read {percent(chosen['share'])}"
+    if not found["source"]["truth"]:
+        said += f", {percent(chosen['share_interval'][1])} at most by their own estimate"
+    if chosen["share_half"] > chosen["share"] + 0.01:
+        said += f", and {percent(chosen['share_half'])} if half of what they claim may be wrong"
+    said += "." if chosen["utility"] is None else f". {use(chosen)}."
+    if chosen["heuristic"]:
+        return said + " This is what these attacks read, not a guarantee."
+    return said + f" It carries a guarantee: {guarantee(chosen)}."
+
+
+def _nothing_does(found: Found, limit: str) -> str:
+    why = found["recommendation"]["blame"]
+    done = [row for row in found["settings"] if row["status"] == "done"]
+    closest = min(done, key=lambda row: row["share"])
+    said = (f"No setting on this grid does it ({limit}). The closest is {closest['label']}, with "
+            f"{percent(closest['share'])}.")  # fmt: skip
+    if why == "membership":
+        return said + (" Membership is to blame: who sits in whose patch gives the edges away, whatever is done "
+                       "to the embeddings. Share other patches, or sanitise the graph more.")  # fmt: skip
+    return said + f" What gives them away are the {why}."
+
+
+def guarantee(setting: Found) -> str:
+    """Write the guarantee of a setting with its ε."""
+    epsilon = (setting["epsilon"] or {}).get("edge")
+    return str(setting["guarantee"]) + ("" if epsilon is None else f", with ε = {epsilon:.3g}")
+
+
+def use(setting: Found) -> str:
+    """Say what a setting is good for."""
+    told = setting["utility"]
+    if told["name"] == "accuracy":
+        return (f"Classifying nodes with it reaches an accuracy of {told['value']:.2f}; without embeddings it is "
+                f"{told['without_embeddings']:.2f}")  # fmt: skip
+    return f"It keeps {percent(told['value'])} of the leading subspace"
+
+
+def reasons(found: Found, policy: Policy) -> dict[str, list[str]]:
+    """Weigh: what speaks against sharing, what for caution, what for sharing."""
+    return {"against": _against(found, policy), "caution": _caution(found), "for": _speaks_for(found, policy)}
+
+
+def _against(found: Found, policy: Policy) -> list[str]:
+    plan, numbers, proofs = found["settings"][0], found["answer"]["numbers"], found["certificates"]
+    said = []
+    over = numbers["share"] > policy.tolerate
+    if over:
+        said.append(f"{percent(numbers['share'])} of the {found['scenario']['edge_word']} can be read; "
+                    f"{percent(policy.tolerate)} are tolerated.")  # fmt: skip
+    if numbers["by_membership"] > policy.tolerate:
+        said.append(f"Membership alone gives {percent(numbers['by_membership'])} away, and nothing done to the "
+                    "embeddings changes that.")  # fmt: skip
+    if proofs["certified"]:
+        said.append(f"For {proofs['certified']:,} of {proofs['patches']:,} patches every edge follows with "
+                    "certainty from what is shared.")  # fmt: skip
+    if over and proofs["checked"]:
+        said.append(CHECKSUM)
+    if plan["heuristic"]:
+        said.append("No guarantee: nothing that is planned limits what a better attack could read.")
+    return said
+
+
+def _caution(found: Found) -> list[str]:
+    source, plan, numbers = found["source"], found["settings"][0], found["answer"]["numbers"]
+    said = [NO_PROOF]
+    if not source["truth"]:
+        said.insert(0, f"All figures are the attack's own estimate, with its interval. {NO_TRUTH}")
+    elif source["n_edges"] > source["edges_in_scope"]:
+        left = source["n_edges"] - source["edges_in_scope"]
+        said.append(f"{left:,} of {source['n_edges']:,} edges lie in no patch: nothing here speaks of them.")
+    if numbers["share_half"] > numbers["share"] + 0.05:
+        said.append(f"If half of the claims may be wrong, {percent(numbers['share_half'])} can be read.")
+    if found["plan"]["releases"] == 1 and not plan["heuristic"]:
+        said.append(OFTEN)
+    return [*said, MORE]
+
+
+def _speaks_for(found: Found, policy: Policy) -> list[str]:
+    plan, numbers = found["settings"][0], found["answer"]["numbers"]
+    said = []
+    if not plan["heuristic"]:
+        said.append(f"What is planned carries a guarantee: {guarantee(plan)}.")
+    worst = numbers["share"] if found["source"]["truth"] else numbers["share_interval"][1]
+    if worst <= policy.tolerate:
+        said.append(f"The attacks read {percent(numbers['share'])}; {percent(policy.tolerate)} are tolerated.")
+    told = plan["utility"]
+    if told is not None and told["name"] == "accuracy" and told["value"] > told["without_embeddings"] + 0.01:
+        said.append(f"It is of use. {use(plan)}.")
+    if plan["share"] > policy.tolerate and found["recommendation"]["setting"] is not None:
+        said.append("Another setting keeps to what is tolerated: see the recommendation.")
+    return said
