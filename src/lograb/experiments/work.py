@@ -77,9 +77,7 @@ def make_instances(spec: RunSpec, which: range | None) -> Graphs | Piece:
             parameters = spec.instance.model_dump()
             if which is None:
                 return [(None, generate(spec.source, **parameters))]
-            return list(
-                zip(which, generate_each(_from(spec.source, which.start), which, **parameters), strict=True)
-            )
+            return list(zip(which, generate_each(_read(spec.source, which), which, **parameters), strict=True))
         except Exception as error:
             return _problem(error)
 
@@ -92,15 +90,17 @@ def is_split(spec: RunSpec) -> bool:
 _open: dict[str, tuple[int, Iterator[Graph]]] = {}
 
 
-def _from(source: str, first: int) -> Iterator[Graph]:
-    """Read the graphs of a dataset from one on; a worker that gets parts in order reads its files once."""
+def _read(source: str, which: range) -> list[Graph]:
+    """Read some graphs of a dataset; a worker that gets parts in order reads its files once.
+
+    What is being read is not in `_open`, so threads of one worker never share a reader.
+    """
     place, graphs = _open.pop(source, (0, iter(())))
-    if not 0 < place <= first:
+    if not 0 < place <= which.start:
         place, graphs = 0, load_graphs(source, notify=lambda text: None)
-    for graph in islice(graphs, first - place, None):
-        _open[source] = (first + 1, graphs)
-        first += 1
-        yield graph
+    found = list(islice(graphs, which.start - place, which.stop - place))
+    _open[source] = (which.stop, graphs)
+    return found
 
 
 def run_piece(graphs: Graphs | Piece, spec: RunSpec, timeout: float | None, old: Arrays | None) -> Piece:
