@@ -85,6 +85,8 @@ def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
 def test_the_report_writes_tables_as_markdown(folder):
     ok("report", "store", "--markdown", "pages", cwd=folder)
     assert "| karate | posterior |" in (folder / "pages" / "two.md").read_text()
+    ok("report", "pages", "-o", "again.html", cwd=folder)  # the runs are beside the tables
+    assert "posterior" in (folder / "again.html").read_text()
 
 
 def test_a_submission_is_checked_and_scored(tmp_path):

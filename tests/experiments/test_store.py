@@ -57,3 +57,23 @@ def test_a_file_is_no_store(tmp_path):
     (tmp_path / "x").write_text("")
     with pytest.raises(LograbError, match="folder"):
         Store(tmp_path / "x")
+
+
+def test_published_runs_are_runs_of_another_store(store, result, tmp_path):
+    store.put(result, {"0/edges": np.array([[0, 1]])})
+    other = Store(tmp_path / "other")
+    store.publish(other.folder)
+    assert other.get(result.key) == result
+    assert list(other.results()) == [result]
+    assert other.arrays(result.key) == {}
+    mine = dataclasses.replace(result, reason="run again")
+    other.put(mine)
+    assert list(other.results()) == [mine]
+
+
+def test_published_runs_that_were_changed_are_not_believed(store, result, tmp_path):
+    store.put(result)
+    path = store.publish(tmp_path)
+    path.write_text(path.read_text().replace('"karate"', '"cora"'))
+    with pytest.raises(LograbError, match="changed"):
+        Store(tmp_path).get(result.key)

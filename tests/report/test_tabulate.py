@@ -49,6 +49,15 @@ def test_several_numbers_of_a_run():
     assert made.rows[0][1:5] == ["0.600", "2.8m", "2", "2"]
 
 
+def test_an_instance_without_data_takes_one_line_and_a_failure_one_note():
+    cells = [cell("coco-sp", method, problem="cannot get x.zip: https://x: refused") for method in ("AFR", "GAE")]
+    failed = [cell("cora", method, run(status="failed", reason="Boom")) for method in ("AFR", "GAE")]
+    made = table(cells + failed)
+    assert [row[:3] for row in made.rows] == [["coco-sp", "all", "no data"], ["cora", "AFR", "failed"],
+                                              ["cora", "GAE", "failed"]]  # fmt: skip
+    assert made.notes == ["coco-sp: no data: cannot get x.zip", "AFR, GAE: failed on cora: Boom"]
+
+
 def test_what_did_not_run_says_why():
     cells = [
         cell("cora", "AFR", run(status="failed", reason="Boom: x")),

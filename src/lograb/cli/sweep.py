@@ -14,6 +14,7 @@ from lograb.cli.stopping import clean, written
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
 from lograb.experiments.config import cells_of, find_config
+from lograb.experiments.store import PUBLISHED
 from lograb.report.figures import save_figure
 from lograb.report.overview import write_overview
 from lograb.report.page import check_page_name
@@ -134,8 +135,8 @@ def report_store(store: Path, output: Path | None, markdown: Path | None) -> Non
         raise LograbError("a report needs a page (-o page.html), a folder for tables (--markdown DIR), or both")
     if output is not None:
         check_page_name(output)
-    if not (store / "runs").is_dir():
-        raise LograbError(f"'{store}' is no store: there is no folder 'runs' in it")
+    if not (store / "runs").is_dir() and not (store / PUBLISHED).is_file():
+        raise LograbError(f"'{store}' is no store: there is no folder 'runs' in it, nor a file '{PUBLISHED}'")
     kept = Store(store)
     results = [result.to_dict() for result in kept.results()]
     if not results:
@@ -148,6 +149,6 @@ def report_store(store: Path, output: Path | None, markdown: Path | None) -> Non
     if markdown is not None:
         if not tables:
             raise LograbError(f"the store '{store}' has no tables yet: lograb reproduce makes some")
-        for path in write_pages(markdown, [Table(**table) for table in tables]):
+        for path in [*write_pages(markdown, [Table(**table) for table in tables]), kept.publish(markdown)]:
             written(path)
-        notice(f"{len(tables)} tables are in '{markdown}'")
+        notice(f"{len(tables)} tables are in '{markdown}', and the runs behind them")

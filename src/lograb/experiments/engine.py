@@ -53,6 +53,8 @@ def sweep(
     again = ("failed", "timed-out") if retry_failed else ()
     known = {spec.key: result for spec in specs if (result := store.get(spec.key)) is not None}
     todo = {spec.key: spec for spec in specs if _wanted(known.get(spec.key), again, rescore)}
+    if rescore:  # published runs have no answers to score
+        todo = {key: spec for key, spec in todo.items() if store.path(key).is_file()}
     progress("running", 0, len(todo))
     if not todo:
         return known

@@ -3,6 +3,7 @@
 ``runs/ab/<key>.json``   a `RunResult`, written last: a run is there when this file is
 ``runs/ab/<key>.npz``    its raw answer; for Task 1 an answer as `lograb attack -o` writes it
 ``tables/<name>.json``   tables made of runs, for the report
+``runs.jsonl``           runs made elsewhere, one on a line, without answers: as `lograb report --markdown` writes
 
 Files are written under a temporary name and then renamed, so several sweeps may write to one store.
 """
@@ -13,6 +14,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from lograb.experiments.runs import RunResult, digest
 from lograb.writing import replacing
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+PUBLISHED = "runs.jsonl"
 STALE = 3600.0  # seconds after which an unfinished file belongs to nobody
 
 
@@ -55,9 +58,18 @@ class Store:
     def get(self, key: str) -> RunResult | None:
         """Read a run; None where there is none."""
         try:
-            return _read(self.path(key))
+            return _checked(_load(path := self.path(key)), path)
         except FileNotFoundError:
-            return None
+            return self._published.get(key)
+
+    @cached_property
+    def _published(self) -> dict[str, RunResult]:
+        path = self.folder / PUBLISHED
+        if not path.is_file():
+            return {}
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [_checked(_parse(line, path), path) for line in lines]
+        return {result.key: result for result in found}
 
     def put(self, result: RunResult, arrays: Arrays | None = None) -> None:
         """Keep a run. One of the same key takes its place, if it has the same spec.
@@ -92,8 +104,18 @@ class Store:
 
     def results(self) -> Iterator[RunResult]:
         """Read all runs, in the order of their keys."""
-        for path in sorted(self.folder.glob("runs/*/*.json")):
-            yield _read(path)
+        own = {path.stem for path in self.folder.glob("runs/*/*.json")}
+        for key in sorted(own | self._published.keys()):
+            if (found := self.get(key)) is not None:
+                yield found
+
+    def publish(self, folder: Path) -> Path:
+        """Write all runs, without their answers, to one file; in the folder of a store they are its runs too."""
+        path = folder / PUBLISHED
+        with replacing(path) as file:
+            for result in self.results():
+                file.write(_text(result.to_dict()))
+        return path
 
     def put_table(self, name: str, table: dict[str, Any]) -> None:
         """Keep a table for the report."""
@@ -106,12 +128,20 @@ class Store:
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     with replacing(path) as file:
-        file.write(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+        file.write(_text(content, indent=1))
+
+
+def _text(content: dict[str, Any], indent: int | None = None) -> str:
+    return json.dumps(content, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _load(path: Path) -> dict[str, Any]:
+    return _parse(path.read_text(encoding="utf-8"), path)
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text)
     except ValueError as error:
         raise LograbError(f"'{path}' is damaged ({error}): remove it, and the run is made again") from None
     if not isinstance(content, dict):
@@ -119,12 +149,12 @@ def _load(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read(path: Path) -> RunResult:
-    content = _load(path)
+def _checked(content: dict[str, Any], path: Path) -> RunResult:
     try:
         result = RunResult(**content)
     except TypeError as error:
         raise LograbError(f"'{path}' is no run of this version of lograb ({error})") from None
-    if not result.key == path.stem == digest(result.spec):
+    named = path.name == PUBLISHED or result.key == path.stem
+    if not named or result.key != digest(result.spec):
         raise LograbError(f"'{path}' does not hold the run of its name: it was renamed or changed; remove it")
     return result

@@ -59,8 +59,11 @@ def _long(lines: Sequence[_Line], scores: Sequence[str], layout: dict[str, Any])
     for score in scores:
         columns += [f"paper {_short(score)}".strip()] * (score in printed) + [_short(score) or "ours"]
     rows = []
+    ran, first = {line.row for line in lines if line.results}, dict[str, _Line]()
     for line in lines:
-        texts = [line.row, *([line.column] if methods else [])]
+        if line.row not in ran and first.setdefault(line.row, line) is not line:
+            continue  # one line is enough for an instance that nothing ran on
+        texts = [line.row, *([line.column if line.row in ran else "all"] if methods else [])]
         for score in scores:
             texts += [line.paper_text(score)] * (score in printed) + [line.text(score)]
         rows.append([*texts, str(len(line.done)), *(_number(line.mean(bound), line.digits) for bound in around)])
@@ -202,16 +205,21 @@ def _not_run(lines: Sequence[_Line]) -> list[str]:
 
 
 def _problems(lines: Sequence[_Line]) -> list[str]:
-    """Say once for each dataset why it is not there, and for each kind of failure how often it happened."""
+    """Say once for each dataset why it is not there, and for each kind of failure which runs it met."""
     missing = {cell["dataset"]: cell["problem"] for line in lines for cell in line.cells if cell["problem"]}
-    said = [f"{dataset}: no data: {problem.partition(';')[0]}" for dataset, problem in missing.items()]
-    bad: dict[tuple[str, str, str], list[str]] = {}
+    said = [f"{dataset}: no data: {problem.partition(';')[0].partition(': http')[0]}"
+            for dataset, problem in missing.items()]  # fmt: skip
+    reasons: dict[tuple[str, str, str], str] = {}
     for line in lines:
         for result in line.results:
             if result["status"] != "done":
-                bad.setdefault((line.column, result["status"], result["reason"]), []).append(line.row)
-    return said + [f"{column}: {status} on {', '.join(dict.fromkeys(rows))}: {reason}"
-                   for (column, status, reason), rows in bad.items()]  # fmt: skip
+                reasons.setdefault((line.row, line.column, result["status"]), result["reason"])
+    bad: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    for (row, column, status), reason in reasons.items():
+        columns, rows = bad.setdefault((status, reason), ({}, {}))
+        columns[column] = rows[row] = None
+    return said + [f"{', '.join(columns)}: {status} on {', '.join(rows)}: {reason}"
+                   for (status, reason), (columns, rows) in bad.items()]  # fmt: skip
 
 
 def _tests(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> list[str]:
