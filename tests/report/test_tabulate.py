@@ -49,6 +49,16 @@ def test_several_numbers_of_a_run():
     assert made.rows[0][1:5] == ["0.600", "2.8m", "2", "2"]
 
 
+def test_curves_over_noise_in_units_of_a_vector_s_entries():
+    cells = [cell("citation", "posterior", run(f1=f1, sigma=sigma)) | {"instance": {"sigma": sigma, "cluster_size": q}}
+             for f1, sigma, q in ((0.9, 0.1, 100), (0.5, 0.3, 100), (0.8, 0.05, 400))]  # fmt: skip
+    for number, each in enumerate(cells):
+        each["row"] += str(number)
+    curves = table(cells, score="f1.global", figure="noise", by=("cluster_size",)).figure["series"]
+    assert [(c["name"], c["x"], c["y"]) for c in curves] == [
+        ("cluster size 100", ["1", "3"], [0.9, 0.5]), ("cluster size 400", ["1"], [0.8])]  # fmt: skip
+
+
 def test_an_instance_without_data_takes_one_line_and_a_failure_one_note():
     cells = [cell("coco-sp", method, problem="cannot get x.zip: https://x: refused") for method in ("AFR", "GAE")]
     failed = [cell("cora", method, run(status="failed", reason="Boom")) for method in ("AFR", "GAE")]

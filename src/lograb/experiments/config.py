@@ -104,7 +104,9 @@ class Layout(_Part):
     against : the column that a signed-rank test holds against all others
     wide : one line for each instance and a column for each method, the paper's figure in brackets
     beside : in a wide table, what `protection` (else a method) found about the instance, such as ``accuracy``
-    figure : draw the columns over this parameter of the instances or their defences, or setting of the methods
+    figure : draw the columns over this parameter of the instances or their defences, or setting of the methods;
+        ``noise`` is σ √q, with q the cluster size
+    by : parameters of the instances that tell curves apart
     relative : divide every curve by its first value, and average over datasets
     """
 
@@ -117,6 +119,7 @@ class Layout(_Part):
     wide: bool = False
     beside: tuple[str, ...] = ()
     figure: str = ""
+    by: tuple[str, ...] = ()
     relative: bool = False
 
 

@@ -273,6 +273,8 @@ def _figure(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> dict[
         name, dataset = line.column, line.cells[0]["dataset"] if layout.get("relative") else ""
         if over in settings:
             name = line.column.partition(" (")[0] + (f", {line.row}" if several else "")
+        if layout.get("by"):
+            name = ", ".join(f"{_short(key)} {line.cells[0]['instance'][key]}" for key in layout["by"])
         curve = series.setdefault((name, dataset), {"name": name, "x": [], "y": [], "sd": []})
         values = line.values(score)
         curve["x"].append(settings.get(over, _parameter(line.cells[0]["instance"], over)))
@@ -288,6 +290,8 @@ def _figure(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> dict[
 
 def _parameter(instance: dict[str, Any], over: str) -> Any:
     """Look a parameter of an instance up, or a setting of its defences; "none" where it has no defence."""
+    if over == "noise":
+        return f"{instance['sigma'] * instance['cluster_size'] ** 0.5:.2g}"
     if over in instance:
         return instance[over]
     told = ",".join(instance.get("defences", ())).replace(":", ",").split(",")
