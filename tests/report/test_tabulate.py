@@ -50,10 +50,9 @@ def test_several_numbers_of_a_run():
 
 
 def test_curves_over_noise_in_units_of_a_vector_s_entries():
-    cells = [cell("citation", "posterior", run(f1=f1, sigma=sigma)) | {"instance": {"sigma": sigma, "cluster_size": q}}
-             for f1, sigma, q in ((0.9, 0.1, 100), (0.5, 0.3, 100), (0.8, 0.05, 400))]  # fmt: skip
-    for number, each in enumerate(cells):
-        each["row"] += str(number)
+    points = ((0.9, 0.1, 100), (0.5, 0.3, 100), (0.8, 0.05, 400))
+    cells = [cell(f"citation {i}", "posterior", run(f1=f1)) | {"instance": {"sigma": sigma, "cluster_size": q}}
+             for i, (f1, sigma, q) in enumerate(points)]  # fmt: skip
     curves = table(cells, score="f1.global", figure="noise", by=("cluster_size",)).figure["series"]
     assert [(c["name"], c["x"], c["y"]) for c in curves] == [
         ("cluster size 100", ["1", "3"], [0.9, 0.5]), ("cluster size 400", ["1"], [0.8])]  # fmt: skip
