@@ -572,6 +572,17 @@ def test_large_patches_do_not_make_pairs_beyond_the_budget():
     assert attacked(instance, max_entries=1000)[1] == 1.0
 
 
+def test_rows_are_solved_where_every_patch_is_over_the_budget():
+    instance = lograb.generate("karate", strategy="global", k=12)
+    large = lograb.generate(nx.barabasi_albert_graph(300, 2, seed=0), strategy="global", k=12)
+    guess = lograb.attack(large, lograb.attacks.Posterior(max_entries=1000))
+    assert guess.diagnostics["patches"]["over_budget"] == 1
+    assert lograb.evaluate(large, guess).f1 > 0.9
+    # Too small for rows: then nobody says more than membership does.
+    small = lograb.attack(instance, lograb.attacks.Posterior(max_entries=10))
+    assert small.diagnostics["rule"] == "co-occurrence"
+
+
 def test_patches_without_edges_hold_no_claim():
     """Eigenvalues that are all 0 say that there is no edge, though membership looks like that of balls."""
     graph = lograb.Graph.from_edges("g", 9, [(0, 5), (5, 6), (6, 7), (7, 8), (5, 8)])

@@ -133,7 +133,8 @@ class Scene:
     @property
     def checkable(self) -> bool:
         """Whether eigenvalues are known, and which columns they belong to."""
-        return self.batches[0].readable
+        used = "eigenvalues" in self.settings.channels and self.seen.values is not None
+        return used and self.seen.protocol.gauge != "rotation"
 
 
 def survey(
@@ -153,7 +154,8 @@ def survey(
     if use_members:
         verdict = verdicts(pairs, ball, centres, n, radius)
         if radius > 1 or not len(ball):
-            occurrences = np.bincount(np.concatenate([b.members.ravel() for b in batches]), minlength=n)
+            members = [batch.members.ravel() for batch in batches]
+            occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)
             lift = np.where(closest(pairs, counts, occurrences), COMPANIONS[0 if len(ball) else 1], 0.0)
     scene = Scene(seen, whole, batches, variance, centres, entry, counts, lift, ball, settings, progress)
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)

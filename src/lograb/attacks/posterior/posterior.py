@@ -77,19 +77,19 @@ def posterior(
         empty = edgeless(seen)
         seen, variance = drop_isolated(seen, variance)
     which, patches = readable(seen, variance, settings.max_entries)
-    if not len(which):
-        rest = whole if empty is None else members_only(whole, ~np.isin(np.arange(whole.n_patches), empty))
-        answer = _by_membership(rest, rng, use_members, empty=_members(whole, empty))
-        told = {**answer.diagnostics, "patches": patches}
-        return replace(answer, nodes=np.unique(whole.nodes), diagnostics=told)
     centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
     ball = ball_keys(whole, centres) if use_members else np.empty(0, np.int64)
     batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
     scene, beliefs = survey(seen, whole, batches, variance, centres, ball, settings, progress)
     for name, stage in STAGES.items():
-        if name in settings.stages:
+        if name in settings.stages and (len(which) or name == "rows"):  # which also reads what is over the budget
             beliefs = stage(scene, beliefs)
-    sigma = float(np.sqrt(np.median(variance[which])))
+    if not len(which) and not len(beliefs.beyond[0]):
+        rest = whole if empty is None else members_only(whole, ~np.isin(np.arange(whole.n_patches), empty))
+        answer = _by_membership(rest, rng, use_members, empty=_members(whole, empty))
+        told = {**answer.diagnostics, "patches": patches}
+        return replace(answer, nodes=np.unique(whole.nodes), diagnostics=told)
+    sigma = float(np.sqrt(np.median(variance[which if len(which) else seen.sizes > 1])))
     told = {"passed": []} | beliefs.told | {"patches": patches, "sigma": sigma}
     keys, probability, missing = beliefs.beyond
     keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
