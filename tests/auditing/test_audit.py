@@ -84,8 +84,8 @@ def test_neighbourhoods_are_read_by_membership_and_that_is_said(ego):
     assert found["answer"]["numbers"]["by_membership"] == 1.0
     assert "membership alone" in found["answer"]["channel"]
     assert found["recommendation"] | {"sentence": ""} == {
-        "tolerate": 0.1, "confidence": 0.9, "policy": None, "setting": None, "blame": "membership", "command": None,
-        "sentence": ""}
+        "tolerate": 0.1, "confidence": 0.9, "policy": None, "setting": None, "blame": "membership",
+        "command": None, "sentence": ""}
     assert any("Membership alone" in text for text in found["reasons"]["against"])
 
 

@@ -74,7 +74,7 @@ def test_no_page_is_wider_than_its_screen(browser, width):
 
 def test_tables_sort_by_click_and_by_key(browser):
     set_width(browser, 1280)
-    head = browser.find_element("xpath", "//th[button[text()='share']]")
+    head = browser.find_element("xpath", "//th[button[text()='can be read']]")
 
     def column():
         place = browser.execute_script("return arguments[0].cellIndex", head)

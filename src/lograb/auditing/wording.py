@@ -16,7 +16,8 @@ CHANNELS = {
 }
 """Each channel: what it is, and what protects it."""
 NUMBERS = ("readable", "share", "share_interval", "share_half", "by_membership", "f1", "f1_interval", "floor",
-           "floor_by", "ceiling", "expected_f1", "expected_share", "expected_precision")  # fmt: skip
+           "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
+           "expected_precision")  # fmt: skip
 NO_PROOF = "An attack that fails is no proof of safety: a better one may come."
 MORE = "Whoever knows some edges already, or the nodes' features, can read more than is measured here."
 CHECKSUM = "The eigenvalues act as a checksum: whoever guesses a patch can tell that the guess is right."
