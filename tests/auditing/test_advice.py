@@ -79,7 +79,7 @@ def test_what_is_as_good_as_nothing_is_said_to_be():
     policy = {"allow": ["defence"]}
     found = lograb.audit(graph, patches=groups, policy=policy, quick=True).findings
     assert found["recommendation"]["setting"] == "subspace-1"
-    assert "nothing to use" in found["recommendation"]["sentence"]
+    assert "next to nothing to use" in found["recommendation"]["sentence"]
 
 
 @pytest.mark.parametrize("policy", [

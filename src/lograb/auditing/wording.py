@@ -25,6 +25,8 @@ OFTEN = "One release is reckoned with. Who gets several with fresh noise average
 NO_TRUTH = "There is no true graph here to compare with."
 HALF = 0.5
 """From which share on the plan counts as exposed, whatever is tolerated."""
+LEAST = 0.05
+"""Part of the way from no embeddings to full use below which a setting is of no use."""
 
 
 def answer(found: Found, policy: Policy, total: float) -> Found:
@@ -89,7 +91,7 @@ def recommendation(found: Found, policy: Policy, chosen: Found | None) -> str:
     if chosen["share_half"] > chosen["share"] + 0.01:
         said += f", and {percent(chosen['share_half'])} if half of what they claim may be wrong"
     said += "." if chosen["utility"] is None else f". {use(chosen)}."
-    said += " That leaves nothing to use: sharing nothing is as good." if useless(chosen) else ""
+    said += " That leaves next to nothing to use: sharing nothing is as good." if useless(chosen) else ""
     if chosen["heuristic"]:
         return said + " This is what these attacks read, not a guarantee."
     return said + f" It carries a guarantee: {guarantee(chosen)}."
@@ -136,9 +138,10 @@ def use(setting: Found) -> str:
 
 
 def useless(setting: Found) -> bool:
-    """Whether a setting is of no more use than having no embeddings."""
+    """Whether a setting is hardly of more use than having no embeddings."""
     told = setting["utility"]
-    return told is not None and told["value"] <= told["without_embeddings"] + 0.01
+    without = 1.0 if told is None else told["without_embeddings"]
+    return told is not None and told["value"] - without < LEAST * (1 - without)
 
 
 def reasons(found: Found, policy: Policy) -> dict[str, list[str]]:
