@@ -15,6 +15,8 @@ from lograb.auditing import auditor
 from lograb.errors import LograbError
 from tests.auditing.graphs import kinds
 
+NOTHING = {"allow": []}
+"""Recommends nothing, and so draws nothing more than once: both audits see the same draw."""
 EVIL = ["<script>alert(1)</script>", 'a "quoted", name', "Zoë\nnew line", "=1+1"]
 
 
@@ -121,10 +123,10 @@ def known_and_blind(kind):
     instance = lograb.generate(graph, strategy=strategy, **parameters)
     with TemporaryDirectory() as folder:
         instance.save(f"{folder}/shared.lograb", truth=False)
-        blind = lograb.audit(f"{folder}/shared.lograb", quick=True)
+        blind = lograb.audit(f"{folder}/shared.lograb", quick=True, policy=NOTHING)
     assert blind.findings["answer"]["estimated"]
     assert blind.findings["source"]["edges_in_scope"] is None
-    return by_id(lograb.audit(instance, quick=True)), by_id(blind)
+    return by_id(lograb.audit(instance, quick=True, policy=NOTHING)), by_id(blind)
 
 
 def agrees(known, blind):
@@ -202,7 +204,7 @@ def test_the_drawing_shows_true_edges_for_what_they_are(silos):
     graph, _ = organisation()
     drawing = silos.findings["drawing"]
     names = [node["name"] for node in drawing["nodes"]]
-    assert len(set(names)) == len(names) <= 30
+    assert len(set(names)) == len(names) <= 20
     assert sum(node["centre"] for node in drawing["nodes"]) == 1
     assert all(0 <= node[axis] <= 1 for node in drawing["nodes"] for axis in "xy")
     for edge in drawing["edges"]:

@@ -20,9 +20,9 @@ def scenario(subject: Subject) -> dict[str, Any]:
     plan = subject.plan
     n, m = plan.n_nodes, plan.n_patches
     sentence, edges = {
-        "ego": (f"Each of {_count(m, 'member')} shares an embedding of its own neighbourhood (radius "
+        "ego": (f"{_each(m, 'member')} shares an embedding of its own neighbourhood (radius "
                 f"{plan.spec.d}){_spoilt(subject)}.", "edges"),
-        "silos": (f"Each of {_count(m, subject.groups or 'group')} shares one embedding of its own "
+        "silos": (f"{_each(m, subject.groups or 'group')} shares one embedding of its own "
                   f"members{_spoilt(subject)}.", f"in-{subject.groups or 'group'} edges"),
         "global": (f"One embedding of {_count(n, 'node')} is shared{_spoilt(subject)}.", "edges"),
         "given": (f"{_count(m, 'embedding')} of {_count(n, 'node')} {'is' if m == 1 else 'are'} shared as "
@@ -33,6 +33,10 @@ def scenario(subject: Subject) -> dict[str, Any]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _each(number: int, noun: str) -> str:
+    return f"One {noun}" if number == 1 else f"Each of {_count(number, noun)}"
 
 
 def _spoilt(subject: Subject) -> str:

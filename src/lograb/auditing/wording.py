@@ -162,7 +162,7 @@ def _against(found: Found, policy: Policy) -> list[str]:
     if numbers["by_membership"] > policy.tolerate:
         said.append(f"Membership alone gives {percent(numbers['by_membership'])} away, and nothing done to the "
                     "embeddings changes that.")  # fmt: skip
-    if proofs["certified"]:
+    if proofs["certified"] and numbers["readable"]:
         said.append(f"For {proofs['certified']:,} of {proofs['patches']:,} patches every edge follows with "
                     "certainty from what is shared.")  # fmt: skip
     if over and proofs["checked"]:
