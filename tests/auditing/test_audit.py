@@ -76,7 +76,8 @@ def test_every_setting_is_what_its_options_make(silos, id):
     shared = lograb.generate(graph, patches=groups, **{"k": 32} | change)
     row = by_id(silos)[id]
     assert row["f1"] == max(lograb.evaluate(shared, lograb.attack(shared, name)).f1
-                            for name in ("posterior", "membership", "afr"))  # fmt: skip
+                            for name in ("posterior", "membership", "afr")
+                            if name != "afr" or shared.observations.values is not None)  # fmt: skip
     assert row["readable"] >= readable(shared, lograb.attack(shared, "posterior"))
 
 
