@@ -99,4 +99,5 @@ def _show_settings(found: dict[str, Any]) -> None:
         say("* recommended")
     if left:
         for row in left:
-            say(f"Not tried: {row['label']} ({row['reason']}).")
+            what = "The attack broke down on" if row["status"] == "failed" else "Not tried:"
+            say(f"{what} {row['label']} ({row['reason']}).")
