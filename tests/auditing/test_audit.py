@@ -15,6 +15,8 @@ from lograb.auditing import auditor
 from lograb.errors import LograbError
 from tests.auditing.graphs import kinds
 
+NOTHING = {"allow": []}
+"""Recommends nothing, and so draws nothing more than once: both audits see the same draw."""
 EVIL = ["<script>alert(1)</script>", 'a "quoted", name', "Zoë\nnew line", "=1+1"]
 
 
@@ -74,7 +76,8 @@ def test_every_setting_is_what_its_options_make(silos, id):
     shared = lograb.generate(graph, patches=groups, **{"k": 32} | change)
     row = by_id(silos)[id]
     assert row["f1"] == max(lograb.evaluate(shared, lograb.attack(shared, name)).f1
-                            for name in [row["attack"].partition(",")[0]])  # fmt: skip
+                            for name in ("posterior", "membership", "afr")
+                            if name != "afr" or shared.observations.values is not None)  # fmt: skip
     assert row["readable"] >= readable(shared, lograb.attack(shared, "posterior"))
 
 
@@ -84,7 +87,8 @@ def test_neighbourhoods_are_read_by_membership_and_that_is_said(ego):
     assert found["answer"]["numbers"]["by_membership"] == 1.0
     assert "membership alone" in found["answer"]["channel"]
     assert found["recommendation"] | {"sentence": ""} == {
-        "tolerate": 0.1, "confidence": 0.9, "policy": None, "setting": None, "blame": "membership", "sentence": ""}
+        "tolerate": 0.1, "confidence": 0.9, "policy": None, "setting": None, "blame": "membership",
+        "command": None, "sentence": ""}
     assert any("Membership alone" in text for text in found["reasons"]["against"])
 
 
@@ -120,10 +124,10 @@ def known_and_blind(kind):
     instance = lograb.generate(graph, strategy=strategy, **parameters)
     with TemporaryDirectory() as folder:
         instance.save(f"{folder}/shared.lograb", truth=False)
-        blind = lograb.audit(f"{folder}/shared.lograb", quick=True)
+        blind = lograb.audit(f"{folder}/shared.lograb", quick=True, policy=NOTHING)
     assert blind.findings["answer"]["estimated"]
     assert blind.findings["source"]["edges_in_scope"] is None
-    return by_id(lograb.audit(instance, quick=True)), by_id(blind)
+    return by_id(lograb.audit(instance, quick=True, policy=NOTHING)), by_id(blind)
 
 
 def agrees(known, blind):
@@ -201,7 +205,7 @@ def test_the_drawing_shows_true_edges_for_what_they_are(silos):
     graph, _ = organisation()
     drawing = silos.findings["drawing"]
     names = [node["name"] for node in drawing["nodes"]]
-    assert len(set(names)) == len(names) <= 30
+    assert len(set(names)) == len(names) <= 20
     assert sum(node["centre"] for node in drawing["nodes"]) == 1
     assert all(0 <= node[axis] <= 1 for node in drawing["nodes"] for axis in "xy")
     for edge in drawing["edges"]:

@@ -4,11 +4,13 @@ import json
 import re
 
 import networkx as nx
+import numpy as np
 import pytest
 from tests.report.browser import chromium, set_width
 
 import lograb
 from lograb.report import write_audit
+from lograb.report.audit_charts import trade_off
 
 EVIL = "<script>document.title='taken'</script>"
 
@@ -74,7 +76,7 @@ def test_no_page_is_wider_than_its_screen(browser, width):
 
 def test_tables_sort_by_click_and_by_key(browser):
     set_width(browser, 1280)
-    head = browser.find_element("xpath", "//th[button[text()='share']]")
+    head = browser.find_element("xpath", "//th[button[text()='can be read']]")
 
     def column():
         place = browser.execute_script("return arguments[0].cellIndex", head)
@@ -124,3 +126,33 @@ def test_without_truth_the_page_says_whose_numbers_these_are(findings, tmp_path)
     assert "own estimate" in (tmp_path / "told.html").read_text()
     write_audit(tmp_path / "told.html", findings | {"answer": findings["answer"] | {"estimated": False}})
     assert "own estimate" not in (tmp_path / "told.html").read_text()
+
+
+def test_a_dark_screen_still_prints_dark_ink_on_white_paper(browser):
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+    style = "let s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+    ink, paper = browser.execute_script(style)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert sum(map(int, re.findall(r"\d+", ink)[:3])) < 200
+    assert paper == "rgb(255, 255, 255)"
+
+
+def test_dots_stand_where_they_belong(findings):
+    """Dots over each other stay there: a picture that moves them says what is not so."""
+    drawn = trade_off(findings["settings"], 0.1, None)
+    rows = [row for row in findings["settings"] if row["status"] == "done" and row["utility"]]
+    places = {int(number): float(x) for number, x in re.findall(r"<title>(\d+): .*?cx=\"([0-9.]+)\"", drawn)}
+    value = {i: row["utility"]["value"] for i, row in enumerate(findings["settings"]) if row in rows}
+    assert places.keys() == value.keys()
+    slope, start = np.polyfit([value[i] for i in places], list(places.values()), 1)
+    for i, x in places.items():
+        assert x == pytest.approx(start + slope * value[i], abs=0.2)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_picture_and_no_table_is_cut_off(browser, width):
+    set_width(browser, width)
+    cut = ("return [...document.querySelectorAll('.card, .wide, figure svg')]"
+           ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 40))")  # fmt: skip
+    assert browser.execute_script(cut) == []

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from lograb import __version__
-from lograb.auditing.policy import Policy, blame, recommend, tolerated
+from lograb.auditing.policy import Policy, blame, recommend
+from lograb.auditing.sharing import command
 from lograb.auditing.subject import Subject
 from lograb.auditing.vocabulary import scenario, terms
 from lograb.auditing.wording import answer, reasons, recommendation
@@ -82,10 +83,8 @@ def assemble(
     subject: Subject, policy: Policy, settings: list[dict[str, Any]], details: dict[str, Any], run: dict[str, Any]
 ) -> dict[str, Any]:
     """Put everything together, in the order of the schema."""
-    plan, estimated = subject.plan, not subject.plan.has_truth
-    spec = plan.spec
+    plan, spec = subject.plan, subject.plan.spec
     summary = plan.summary()
-    settings = [row | {"tolerated": tolerated(row, policy, estimated=estimated)} for row in settings]
     chosen = recommend(settings, policy)
     found: dict[str, Any] = {
         "schema": SCHEMA,
@@ -95,9 +94,10 @@ def assemble(
                    "edges_in_scope": summary["co_observed_edges"], "truth": plan.has_truth,
                    "labels": plan.labels is not None, "notices": summary["notices"]},
         "scenario": scenario(subject),
-        "plan": {"k": spec.k, "sigma": spec.sigma, "precision": "float64", "defences": list(spec.defences),
+        "plan": {"k": spec.k, "sigma": spec.sigma, "precision": spec.precision, "defences": list(spec.defences),
                  "gauge": spec.gauge, "eigenvalues": plan.observations.values is not None,
-                 "releases": spec.releases, "d": spec.d, "p": spec.p, "strategy": spec.strategy},
+                 "releases": spec.releases, "d": spec.d if spec.strategy in ("d-hop", "cluster") else None,
+                 "p": spec.p, "strategy": spec.strategy},
         "channels": details["channels"],
         "settings": settings,
         "exposed": details["exposed"],
@@ -109,8 +109,10 @@ def assemble(
     found["recommendation"] = {
         "tolerate": policy.tolerate, "confidence": policy.confidence, "policy": run.pop("policy"),
         "setting": None if chosen is None else chosen["id"],
-        "blame": None if chosen is not None else blame(settings, details["channels"], policy),
+        "blame": None if chosen is not None else blame(settings, details["channels"], policy,
+                                                              estimated=not plan.has_truth),
     }  # fmt: skip
+    found["recommendation"]["command"] = None if chosen is None else command(subject, chosen)
     found["recommendation"]["sentence"] = recommendation(found, policy, chosen)
     found["reasons"] = reasons(found, policy)
     found["terms"] = terms(found, policy)

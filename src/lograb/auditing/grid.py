@@ -83,12 +83,13 @@ def _made(
 
 def _noise(seen: Observations, of_graph: bool, quick: bool) -> list[Setting]:
     entry = 1.0 / np.sqrt(float(np.median(seen.sizes)))
+    planned = (seen.protocol.sigma or 0.0) * np.sqrt(seen.protocol.releases)  # the protocol tells that of the mean
     bare = {} if of_graph else {"eigenvalues": 0.0}
     more = ", no eigenvalues" if bare and seen.values is not None else ""
     found = {}
     for times in (0.2, 1.0) if quick else NOISE:
         sigma = float(f"{times * entry:.1g}")
-        if sigma > (seen.protocol.sigma or 0.0):
+        if sigma > planned * (1 + 1e-9):
             found[sigma] = _made(f"noise-{sigma:g}", "noise", f"noise σ = {sigma:g}{more}", sigma,
                                  {"sigma": sigma}, (f"gaussian:sigma={sigma:g}",), sigma=-sigma,
                                  **bare)  # fmt: skip
@@ -131,10 +132,10 @@ def _mechanisms(quick: bool) -> list[Setting]:
     if not quick:
         found.append(one("rotate", "columns rotated", None, "rotate", turned=0))
     for epsilon in (1,) if quick else EMBEDDING_EPSILONS:
-        found.append(one(f"subspace-{epsilon}", f"subspace only, ε = {epsilon}", epsilon,
+        found.append(one(f"subspace-{epsilon}", f"subspace mechanism, ε = {epsilon} a patch", epsilon,
                          f"subspace:epsilon={epsilon}", turned=0, eigenvalues=0, subspace=epsilon))  # fmt: skip
         if not quick:
-            found.append(one(f"gaussian-{epsilon}", f"Gaussian mechanism, ε = {epsilon}", epsilon,
+            found.append(one(f"gaussian-{epsilon}", f"Gaussian mechanism, ε = {epsilon} a patch", epsilon,
                              f"gaussian:epsilon={epsilon}", eigenvalues=0, gaussian=epsilon))  # fmt: skip
     if not quick:
         found.append(Setting("pseudonyms", "defence", "fresh names per patch", None,

@@ -17,10 +17,9 @@ from lograb.instance import Instance
 from lograb.metrics.intervals import share_interval
 from lograb.pairs import edge_keys, shared_pairs
 from lograb.progress import Progress
-from lograb.score import Score
 from lograb.tasks import attack, evaluate
 from lograb.tasks.privacy import bound, ledger
-from lograb.types import Floats, Ints, Reconstruction
+from lograb.types import Floats, Ints, Observations, Reconstruction
 
 BOUND_EFFORT = 5e8
 """How much work the bound of a setting may take; beyond it, edges are sampled."""
@@ -29,9 +28,10 @@ MEMBERSHIP, OURS = "membership", "posterior"
 
 HALF, EMPTY = 0.5, 0.999
 """Share of right claims at which nothing is sure any more; true-positive rate from which on ε says nothing."""
-NUMBERS = ("readable", "claims", "share", "share_interval", "share_half", "by_membership", "attack", "sure", "f1",
-           "f1_interval", "precision", "recall", "floor", "floor_by", "ceiling", "expected_f1", "expected_share",
-           "expected_precision", "bound", "utility", "guarantee", "epsilon", "heuristic")
+EXPOSURE = ("readable", "claims", "share", "share_interval", "share_half", "by_membership", "attack", "sure")
+NUMBERS = (*EXPOSURE, "draws", "f1", "f1_by", "f1_interval", "precision", "recall", "floor", "floor_by",
+           "ceiling", "expected_f1", "measured_f1", "expected_share", "expected_precision", "bound", "utility",
+           "guarantee", "epsilon", "heuristic")
 """All that is measured of a setting."""
 
 
@@ -112,14 +112,23 @@ def expected_edges(chances: Floats, unlisted: float, n_pairs: int) -> float:
 
 
 def measure(
-    instance: Instance, evidence: Evidence, *, confidence: float, scope: float | None, plan: Instance
+    instance: Instance, evidence: Evidence, *, confidence: float, scope: float | None, exact: Observations
 ) -> dict[str, Any]:
-    """Put one setting into numbers; `scope` is the number of edges that the plan's patches contain."""
+    """Put one setting into numbers; `scope` as for `exposure_of`, `exact` as for `measure_use`."""
+    told = exposure_of(instance, evidence, confidence, scope)
+    return (told | {"draws": [told["share"]]} | _scores(instance, evidence)
+            | expected(instance, evidence, confidence) | _guarantee(instance)
+            | {"bound": _bound(instance), "utility": measure_use(instance, exact)})  # fmt: skip
+
+
+def exposure_of(
+    instance: Instance, evidence: Evidence, confidence: float, scope: float | None
+) -> dict[str, Any]:
+    """Say how much is read; `scope` is the number of edges that the plan's patches contain."""
     renamed = any(one.renames for one in as_defences(instance.spec.defences))
     total = evidence.total if renamed or scope is None else max(scope, evidence.total)
     best, reading = evidence.best, evidence.readings[evidence.best]
-    score = evaluate(instance, evidence.answers[best]) if instance.has_truth else None
-    told = {
+    return {
         "readable": round(reading.right),
         "claims": reading.claims,
         "share": _share(reading.right, total),
@@ -128,12 +137,7 @@ def measure(
         "by_membership": _share(evidence.readings[MEMBERSHIP].right, total),
         "attack": best,
         "sure": reading.precision,
-        **_scores(score),
-        **expected(evidence, confidence),
-        "bound": _bound(instance),
-        "utility": measure_use(instance, plan),
     }
-    return told | _guarantee(instance)
 
 
 def _share(right: float, total: float) -> float:
@@ -153,24 +157,36 @@ def _interval(evidence: Evidence, total: float, confidence: float) -> list[float
     return [min(low, share), max(high, share)]
 
 
-def _scores(score: Score | None) -> dict[str, Any]:
-    if score is None:
-        return dict.fromkeys(("f1", "f1_interval", "precision", "recall", "floor", "floor_by", "ceiling"))
-    return {"f1": score.f1, "f1_interval": list(score.interval or ()) or None, "precision": score.precision,
-            "recall": score.recall, "floor": score.floor, "floor_by": score["floor_by"],
-            "ceiling": score.ceiling}  # fmt: skip
+def _scores(instance: Instance, evidence: Evidence) -> dict[str, Any]:
+    """Score the attack whose F1 is highest: what is nine tenths right may be read by none, and all but known."""
+    if not instance.has_truth:
+        return dict.fromkeys(("f1", "f1_by", "f1_interval", "precision", "recall", "floor", "floor_by", "ceiling"))
+    scores = {name: evaluate(instance, answer) for name, answer in evidence.answers.items()}
+    best = max(scores, key=lambda name: (scores[name].f1, name == OURS))
+    score = scores[best]
+    return {"f1": score.f1, "f1_by": best, "f1_interval": list(score.interval or ()) or None,
+            "precision": score.precision, "recall": score.recall, "floor": score.floor,
+            "floor_by": score["floor_by"], "ceiling": score.ceiling}  # fmt: skip
 
 
-def expected(evidence: Evidence, confidence: float) -> dict[str, Any]:
-    """Say what posterior expects of itself, without the truth."""
+def expected(instance: Instance, evidence: Evidence, confidence: float) -> dict[str, Any]:
+    """Say what posterior expects of itself without the truth, and what its F1 is: both of pairs in patches."""
     promised = evidence.answers[OURS].diagnostics.get("expected") or {}
     if not evidence.calibrated:
-        return {"expected_f1": None, "expected_share": None, "expected_precision": None}
+        return dict.fromkeys(("expected_f1", "measured_f1", "expected_share", "expected_precision"))
     _, chances = evidence.chances
     reading = read(chances, chances, confidence)
     total = expected_edges(chances, 0.0, 0)
-    return {"expected_f1": promised.get("f1"), "expected_share": _share(reading.right, total),
+    return {"expected_f1": promised.get("f1"), "measured_f1": _measured_f1(instance, evidence),
+            "expected_share": _share(reading.right, total),
             "expected_precision": reading.precision}  # fmt: skip
+
+
+def _measured_f1(instance: Instance, evidence: Evidence) -> float | None:
+    if evidence.truth is None:
+        return None
+    claims = edge_keys(evidence.answers[OURS].edges, max(instance.n_nodes, 1))
+    return 2.0 * int(np.isin(claims, evidence.truth).sum()) / max(len(claims) + len(evidence.truth), 1)
 
 
 def _guarantee(instance: Instance) -> dict[str, Any]:
@@ -180,10 +196,11 @@ def _guarantee(instance: Instance) -> dict[str, Any]:
     if told["whole"] == "none":
         return {"guarantee": "none", "epsilon": None, "heuristic": True}
     epsilon = {unit: _finite(told["units"][unit]["epsilon"]) for unit in ("edge", "node")}
-    if edge["tpr"] > EMPTY:
-        return {"guarantee": "none: so large an ε rules out nothing", "epsilon": epsilon, "heuristic": True}
-    kind = "ε-DP per edge" if edge["mu"] is None else "(ε, δ)-DP per edge"
     public = ", if membership is public" if told["whole"] == "conditional" else ""
+    if edge["tpr"] > EMPTY:
+        said = f"none: for the edge that fares worst ε is so large that it rules out nothing{public}"
+        return {"guarantee": said, "epsilon": epsilon, "heuristic": True}
+    kind = "ε-DP per edge" if edge["mu"] is None else "(ε, δ)-DP per edge"
     return {"guarantee": kind + public, "epsilon": epsilon, "heuristic": False}
 
 

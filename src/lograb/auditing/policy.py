@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lograb.errors import LograbError
+from lograb.errors import LograbError, unknown_name
 from lograb.spec import checked
 
 Group = Literal["plan", "noise", "columns", "precision", "withhold", "defence", "graph"]
@@ -25,7 +26,7 @@ class Policy(BaseModel):
     tolerate : the largest share of the edges that may be read
     confidence : the share of an attacker's claims that must be right for them to count as reading
     require_guarantee : whether only settings with a formal guarantee for all that is shared will do
-    max_epsilon : the largest ε of an edge, for settings with a guarantee
+    max_epsilon : the largest ε of an edge; settings without an ε will not do then
     allow : the kinds of changes that may be recommended
     """
 
@@ -46,7 +47,15 @@ def read_policy(path: str | Path) -> Policy:
         raise LograbError(f"cannot read the policy '{path}': {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LograbError(f"the policy '{path}' is no TOML file: {error}") from None
-    return checked(Policy, content, f"the policy '{path}': ")
+    return make_policy(content, f"the policy '{path}': ")
+
+
+def make_policy(content: Mapping[str, Any], who: str = "the policy: ") -> Policy:
+    """Check what a policy says; a name that it does not know comes with the closest one."""
+    for name in content:
+        if name not in Policy.model_fields:
+            raise LograbError(f"{who}{unknown_name('setting', name, Policy.model_fields)}")
+    return checked(Policy, dict(content), who)
 
 
 def tolerated(setting: dict[str, Any], policy: Policy, *, estimated: bool) -> bool:
@@ -75,8 +84,15 @@ def _use(setting: dict[str, Any]) -> float:
     return -1.0 if setting["utility"] is None else float(setting["utility"]["value"])
 
 
-def blame(settings: list[dict[str, Any]], channels: list[dict[str, Any]], policy: Policy) -> str:
-    """Name the channel that keeps every setting above the tolerance."""
+def blame(
+    settings: list[dict[str, Any]], channels: list[dict[str, Any]], policy: Policy, *, estimated: bool
+) -> str:
+    """Name the channel that keeps every setting above the tolerance; or what else the policy asks, or doubt."""
+    limit = checked(Policy, {"tolerate": policy.tolerate})
+    if any(tolerated(one, limit, estimated=estimated) for one in settings):
+        return "policy"
+    if estimated and any(tolerated(one, limit, estimated=False) for one in settings):
+        return "doubt"
     shares = {one["name"]: one["share"] for one in channels}
     shared = [one for one in settings if one["status"] == "done" and one["group"] != "graph"]
     if shared and min(one["by_membership"] for one in shared) > policy.tolerate:

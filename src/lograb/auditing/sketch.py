@@ -12,8 +12,10 @@ from lograb.auditing.subject import Subject
 from lograb.pairs import edge_keys, unpair
 from lograb.types import Floats, Ints
 
-MOST = 30
+MOST, FEW = 20, 12
+"""Nodes that are drawn, and up to how many neighbours' neighbours fill up a small neighbourhood."""
 STEPS = 200
+BUT = ", the most exposed node whose neighbours can all be drawn"
 
 
 def sketch(
@@ -33,7 +35,7 @@ def sketch(
     members = [centre, *_closest(evidence, around[centre], centre, n)]
     for i in members[1:]:  # fill up with the neighbours' neighbours
         more = [j for j in _neighbours(drawn, i).tolist() if j not in members]
-        members += more[: max(0, MOST - len(members))]
+        members += more[: max(0, FEW - len(members))]
     inside = drawn[np.isin(drawn, members).all(axis=1)]
     keys = edge_keys(inside, n)
     claimed, real = np.isin(keys, edge_keys(read, n)), np.isin(keys, edge_keys(true, n))
@@ -42,7 +44,7 @@ def sketch(
     ends = np.array([[at[u], at[w]] for u, w in inside.tolist()], dtype=np.int64).reshape(-1, 2)
     places = layout(len(members), ends)
     return {
-        "title": f"Around {subject.node_names[centre]}",
+        "title": f"Around {subject.node_names[centre]}" + ("" if centre == ids[0] else BUT),
         "nodes": [{"name": subject.node_names[node], "x": round(float(x), 4), "y": round(float(y), 4),
                    "centre": node == centre} for node, (x, y) in zip(members, places)],
         "edges": [{"u": int(u), "v": int(w), "kind": str(kind), "probability": float(chance)}

@@ -32,6 +32,8 @@ class Subject:
     Attributes
     ----------
     name : what the user calls it
+    path : the file, folder or catalog's name behind it; empty for what lives in memory only
+    reading : options of the command line with which a graph's file is read
     kind : whether it is a graph, of which anything can be shared, or something that is made already
     scenario : ego, silos, global, or given
     plan : what is about to be shared
@@ -50,6 +52,8 @@ class Subject:
     groups: str = ""
     seed: int = 0
     releases: int = 1
+    path: str = ""
+    reading: tuple[str, ...] = ()
 
     @cached_property
     def node_names(self) -> tuple[str, ...]:
@@ -68,20 +72,36 @@ class Subject:
             return ("everything",)
         return tuple(f"patch {i}" for i in range(seen.n_patches))
 
-    def make(self, setting: Setting) -> Instance:
-        """Make what would be shared."""
-        if setting is PLAN:
-            return self.plan
+    @cached_property
+    def exact(self) -> Observations:
+        """The embeddings of the plan without noise and defences; the plan's own where there is no graph."""
+        if self.graph is None or not (self.plan.spec.sigma or self.plan.spec.defences):
+            return self.plan.observations
+        return self._generate({"sigma": 0.0, "defences": (), "eigenvalues": True, "releases": 1}).observations
+
+    def draws_noise(self, group: str) -> bool:
+        """Whether another draw of a setting of some group differs."""
+        return group in ("noise", "defence", "graph") or (
+            self.graph is not None and bool(self.plan.spec.sigma or self.plan.spec.defences))  # fmt: skip
+
+    def _generate(self, changed: dict[str, Any]) -> Instance:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LograbNotice)  # told once, of the plan
-            if self.graph is not None:
-                own = tuple(self.parameters.get("defences") or ())
-                changed = setting.parameters | {"defences": (*own, *setting.parameters.get("defences", ()))}
-                return pipeline.generate(self.graph, **self.parameters | changed)
+            return pipeline.generate(self.graph, **self.parameters | changed)
+
+    def make(self, setting: Setting, draw: int = 0) -> Instance:
+        """Make what would be shared; every draw has its own noise."""
+        if setting is PLAN and draw == 0:
+            return self.plan
+        if self.graph is not None:
+            defences = (*self.plan.spec.defences, *setting.parameters.get("defences", ()))
+            return self._generate(setting.parameters | {"defences": defences, "seed": self.seed + draw})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LograbNotice)
             if setting.defences is None:
                 raise LograbError("it acts on the graph before that is cut, and there is no graph here: audit the "
                                   "graph instead of what was made of it")  # fmt: skip
-            return defend(self.plan, setting.defences, seed=self.seed, releases=self.releases)
+            return defend(self.plan, setting.defences, seed=self.seed + draw, releases=self.releases)
 
     @property
     def hash(self) -> str:
@@ -118,7 +138,10 @@ def find_subject(
     parameters = cut | {"k": 32 if k is None else k, "sigma": sigma or 0.0, "defences": defences or (),
                         "releases": releases, "seed": seed}  # fmt: skip
     plan = pipeline.generate(found, **parameters)
-    return Subject(_called(source, found.name), "graph", scenario, plan, found, parameters, groups, seed, releases)
+    reading = [] if graph is None else ["--graph", str(graph)]
+    reading += [] if header is None else ["--header" if header else "--no-header"]
+    return Subject(_called(source, found.name), "graph", scenario, plan, found, parameters, groups, seed, releases,
+                   _path(source), tuple(reading))  # fmt: skip
 
 
 def _cut(
@@ -181,7 +204,12 @@ def _of_instance(
     plan = instance[graph or 0]
     if defences:
         plan = defend(plan, defences, seed=seed, releases=releases)
-    return Subject(_called(source, plan.name), kind, "given", plan, seed=seed, releases=releases)
+    return Subject(_called(source, plan.name), kind, "given", plan, seed=seed, releases=releases,
+                   path=_path(source))  # fmt: skip
+
+
+def _path(source: Any) -> str:
+    return str(source) if isinstance(source, str | Path) else ""
 
 
 def _called(source: Any, otherwise: str) -> str:

@@ -1,8 +1,8 @@
-"""What the recipient could still use: accuracy where nodes have labels, else what is left of the planned subspace.
+"""What the recipient could still use: accuracy where nodes have labels, else what is left of the subspace.
 
-*Leading subspace*: the mean squared cosine of the principal angles between the first columns of each patch as
-planned and as shared, at most `LEADING` of them, over patches. Columns that are not shared count as lost. It needs
-no truth.
+*Leading subspace*: the mean squared cosine of the principal angles between the first columns of each patch, exact
+and as shared, at most `LEADING` of them, over patches. Columns that are not shared count as lost. *Clustering*:
+adjusted Rand index of k-means on these columns. Without a graph nothing is more exact than the plan.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from lograb.errors import LograbError
 from lograb.instance import Instance
-from lograb.tasks.utility import utility
+from lograb.tasks.utility import SMALLEST, same_clusters, utility
 from lograb.types import Observations
 
 REPEATS = 3
@@ -22,35 +22,43 @@ MOST_PATCHES = 500
 """Patches that are looked at; a random part of them beyond."""
 
 
-def measure_use(instance: Instance, plan: Instance) -> dict[str, Any] | None:
-    """Measure what an instance is good for; None where nothing can be said."""
+def measure_use(instance: Instance, exact: Observations) -> dict[str, Any] | None:
+    """Measure what an instance is good for beside the exact embeddings; None where nothing can be said."""
     told: dict[str, Any] = {}
     if instance.labels is not None:
         try:
             told = utility(instance, repeats=REPEATS)
         except LograbError:
             told = {}
-    kept = leading_subspace(plan.observations, instance.observations)
+    kept, alike, chance = leading_subspace(exact, instance.observations)
     if told.get("accuracy") is not None:
         return {"name": "accuracy", "value": told["accuracy"], "sd": told["accuracy_sd"],
                 "without_embeddings": told["without_embeddings"], "majority": told["majority"],
-                "subspace": kept, "clustering": told["clustering"]}  # fmt: skip
+                "subspace": kept, "clustering": alike}  # fmt: skip
     if kept is None:
         return None
-    return {"name": "subspace", "value": kept, "sd": None, "without_embeddings": None, "majority": None,
-            "subspace": kept, "clustering": None}  # fmt: skip
+    return {"name": "subspace", "value": kept, "sd": None, "without_embeddings": chance, "majority": None,
+            "subspace": kept, "clustering": alike}  # fmt: skip
 
 
-def leading_subspace(plan: Observations, shared: Observations) -> float | None:
-    """Compare the leading columns of each patch; None where the patches are not the same ones."""
-    if not (np.array_equal(plan.ptr, shared.ptr) and np.array_equal(plan.nodes, shared.nodes)):
-        return None
-    wanted = np.minimum(np.minimum(LEADING, plan.ranks), np.maximum(plan.sizes // 2, 1))
+def leading_subspace(exact: Observations, shared: Observations) -> tuple[float | None, ...]:
+    """Compare the leading columns of each patch, and their clusters; and say what columns of chance would keep.
+
+    None where the patches are not the same.
+    """
+    if not (np.array_equal(exact.ptr, shared.ptr) and np.array_equal(exact.nodes, shared.nodes)):
+        return None, None, None
+    wanted = np.minimum(np.minimum(LEADING, exact.ranks), np.maximum(exact.sizes // 2, 1))
     which = np.flatnonzero(wanted > 0)
     some = np.sort(np.random.default_rng(0).permutation(which)[:MOST_PATCHES])
-    kept = []
+    kept, alike = [], []
     for i in some.tolist():
-        ours = np.linalg.qr(plan.block(i)[:, : wanted[i]])[0]
-        theirs = np.linalg.qr(shared.block(i)[:, : wanted[i]])[0]
+        ours, theirs = (np.linalg.qr(part.block(i)[:, : wanted[i]])[0] for part in (exact, shared))
         kept.append(float(np.square(ours.T @ theirs).sum() / wanted[i]))
-    return float(np.mean(kept)) if kept else None
+        if len(ours) >= SMALLEST:
+            alike.append(same_clusters(ours, theirs, i))
+    return _mean(kept), _mean(alike), _mean((wanted[some] / exact.sizes[some]).tolist())
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None

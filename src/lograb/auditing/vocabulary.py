@@ -9,8 +9,9 @@ from lograb.auditing.subject import Subject
 from lograb.auditing.wording import guarantee
 from lograb.score import percent
 
-RECIPIENT = ("Whoever receives or intercepts what is shared. They know the members' names, who sits in which "
-             "patch and how the embeddings were made, defences included; they hold nothing else about the graph.")
+RECIPIENT = ("The eavesdropper is whoever receives or intercepts what is shared. They know the members' names, "
+             "who sits in which patch and how the embeddings were made, defences included; they hold nothing else "
+             "about the graph.")
 OPINION, GUIDELINES = "WP216", "NIST SP 800-226"
 
 
@@ -19,14 +20,32 @@ def scenario(subject: Subject) -> dict[str, Any]:
     plan = subject.plan
     n, m = plan.n_nodes, plan.n_patches
     sentence, edges = {
-        "ego": (f"Each of {m:,} members shares an embedding of its own neighbourhood (radius {plan.spec.d}).",
-                "edges"),
-        "silos": (f"Each of {m:,} {subject.groups or 'group'}s shares one embedding of its own members.",
-                  f"in-{subject.groups or 'group'} edges"),
-        "global": (f"One embedding of all {n:,} nodes is shared.", "edges"),
-        "given": (f"{m:,} embeddings of {n:,} nodes are shared as they are.", "edges inside patches"),
+        "ego": (f"{_each(m, 'member')} shares an embedding of its own neighbourhood (radius "
+                f"{plan.spec.d}){_spoilt(subject)}.", "edges"),
+        "silos": (f"{_each(m, subject.groups or 'group')} shares one embedding of its own "
+                  f"members{_spoilt(subject)}.", f"in-{subject.groups or 'group'} edges"),
+        "global": (f"One embedding of {_count(n, 'node')} is shared{_spoilt(subject)}.", "edges"),
+        "given": (f"{_count(m, 'embedding')} of {_count(n, 'node')} {'is' if m == 1 else 'are'} shared as "
+                  f"{'it is' if m == 1 else 'they are'}.", "edges inside patches"),
     }[subject.scenario]  # fmt: skip
     return {"name": subject.scenario, "sentence": sentence, "recipient": RECIPIENT, "edge_word": edges}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _each(number: int, noun: str) -> str:
+    return f"One {noun}" if number == 1 else f"Each of {_count(number, noun)}"
+
+
+def _spoilt(subject: Subject) -> str:
+    """Say what is done to the embeddings before they are shared, and how often."""
+    spec = subject.plan.spec
+    done = [f"noise σ = {spec.sigma:g}"] if spec.sigma else []
+    done += list(spec.defences)
+    often = f", {spec.releases:,} times with fresh noise" if spec.releases > 1 else ""
+    return (f", with {' and '.join(done)}" if done else "") + often
 
 
 def terms(found: dict[str, Any], policy: Policy) -> list[dict[str, str]]:

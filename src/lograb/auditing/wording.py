@@ -16,7 +16,8 @@ CHANNELS = {
 }
 """Each channel: what it is, and what protects it."""
 NUMBERS = ("readable", "share", "share_interval", "share_half", "by_membership", "f1", "f1_interval", "floor",
-           "floor_by", "ceiling", "expected_f1", "expected_share", "expected_precision")  # fmt: skip
+           "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
+           "expected_precision")  # fmt: skip
 NO_PROOF = "An attack that fails is no proof of safety: a better one may come."
 MORE = "Whoever knows some edges already, or the nodes' features, can read more than is measured here."
 CHECKSUM = "The eigenvalues act as a checksum: whoever guesses a patch can tell that the guess is right."
@@ -24,6 +25,8 @@ OFTEN = "One release is reckoned with. Who gets several with fresh noise average
 NO_TRUTH = "There is no true graph here to compare with."
 HALF = 0.5
 """From which share on the plan counts as exposed, whatever is tolerated."""
+LEAST = 0.05
+"""Part of the way from no embeddings to full use below which a setting is of no use."""
 
 
 def answer(found: Found, policy: Policy, total: float) -> Found:
@@ -61,13 +64,13 @@ def _channel(numbers: Found) -> str:
     by, share = numbers["by_membership"], numbers["share"]
     if not numbers["readable"]:
         return "Who sits in whose patch gives nothing away either, as far as these attacks can tell."
-    if by >= share - 0.005:
+    if by >= 0.99 * share:
         return ("All of it comes from membership alone: who sits in whose patch tells, and noise on the "
                 "embeddings cannot protect that.")  # fmt: skip
-    if by > 0.005:
+    if by > 0:
         return (f"{percent(by)} come from membership alone, which noise on the embeddings cannot protect; the "
                 "rest comes from the embeddings.")  # fmt: skip
-    return "All of it comes from the embeddings; who sits in whose patch gives nothing away."
+    return "All of it comes from the embeddings; who sits in whose patch gives no edge away by itself."
 
 
 def recommendation(found: Found, policy: Policy, chosen: Found | None) -> str:
@@ -79,13 +82,16 @@ def recommendation(found: Found, policy: Policy, chosen: Found | None) -> str:
     if chosen["group"] == "plan":
         said = f"What is planned keeps to the limit: {limit}."
     else:
-        said = f"To keep to the limit ({limit}) at the least cost: {chosen['label']} ({chosen['change']})."
+        said = f"To keep to the limit ({limit}) at the least cost: {chosen['label']}."
     said += f" The attacks then read {percent(chosen['share'])}"
+    if (draws := len(chosen["draws"])) > 1:
+        said += f" in the worst of {draws} draws"
     if not found["source"]["truth"]:
         said += f", {percent(chosen['share_interval'][1])} at most by their own estimate"
     if chosen["share_half"] > chosen["share"] + 0.01:
         said += f", and {percent(chosen['share_half'])} if half of what they claim may be wrong"
     said += "." if chosen["utility"] is None else f". {use(chosen)}."
+    said += " That leaves next to nothing to use: sharing nothing is as good." if useless(chosen) else ""
     if chosen["heuristic"]:
         return said + " This is what these attacks read, not a guarantee."
     return said + f" It carries a guarantee: {guarantee(chosen)}."
@@ -93,14 +99,26 @@ def recommendation(found: Found, policy: Policy, chosen: Found | None) -> str:
 
 def _nothing_does(found: Found, limit: str) -> str:
     why = found["recommendation"]["blame"]
+    estimated = not found["source"]["truth"]
     done = [row for row in found["settings"] if row["status"] == "done"]
-    closest = min(done, key=lambda row: row["share"])
-    said = (f"No setting on this grid does it ({limit}). The closest is {closest['label']}, with "
-            f"{percent(closest['share'])}.")  # fmt: skip
+    closest = min(done, key=lambda row: row["share_interval"][1] if estimated else row["share"])
+    reads = f"up to {percent(closest['share_interval'][1])}" if estimated else percent(closest["share"])
+    if why == "policy":
+        return (f"No setting on this grid keeps to the policy. {_named(closest)} keeps to the limit ({limit}) "
+                f"with {reads}, but not to what else the policy asks: a guarantee, its ε, or the kinds of "
+                "changes.")  # fmt: skip
+    said = f"No setting on this grid does it ({limit}). The closest is {closest['label']}, with {reads}."
+    if why == "doubt":
+        return said + " The attack's own estimate is too wide to decide by: audit the graph, which has the truth."
     if why == "membership":
         return said + (" Membership is to blame: who sits in whose patch gives the edges away, whatever is done "
                        "to the embeddings. Share other patches, or sanitise the graph more.")  # fmt: skip
     return said + f" What gives them away are the {why}."
+
+
+def _named(setting: Found) -> str:
+    label = str(setting["label"])
+    return "What is planned" if setting["group"] == "plan" else label[0].upper() + label[1:]
 
 
 def guarantee(setting: Found) -> str:
@@ -115,7 +133,15 @@ def use(setting: Found) -> str:
     if told["name"] == "accuracy":
         return (f"Classifying nodes with it reaches an accuracy of {told['value']:.2f}; without embeddings it is "
                 f"{told['without_embeddings']:.2f}")  # fmt: skip
-    return f"It keeps {percent(told['value'])} of the leading subspace"
+    return (f"It keeps {percent(told['value'])} of the leading subspace; by chance it would be "
+            f"{percent(told['without_embeddings'])}")  # fmt: skip
+
+
+def useless(setting: Found) -> bool:
+    """Whether a setting is hardly of more use than having no embeddings."""
+    told = setting["utility"]
+    without = 1.0 if told is None else told["without_embeddings"]
+    return told is not None and told["value"] - without < LEAST * (1 - without)
 
 
 def reasons(found: Found, policy: Policy) -> dict[str, list[str]]:
@@ -126,14 +152,17 @@ def reasons(found: Found, policy: Policy) -> dict[str, list[str]]:
 def _against(found: Found, policy: Policy) -> list[str]:
     plan, numbers, proofs = found["settings"][0], found["answer"]["numbers"], found["certificates"]
     said = []
-    over = numbers["share"] > policy.tolerate
+    over, most = numbers["share"] > policy.tolerate, numbers["share_interval"][1]
+    if not over and not found["source"]["truth"] and most > policy.tolerate:
+        said.append(f"Up to {percent(most)} of the {found['scenario']['edge_word']} may be readable; "
+                    f"{percent(policy.tolerate)} are tolerated.")  # fmt: skip
     if over:
         said.append(f"{percent(numbers['share'])} of the {found['scenario']['edge_word']} can be read; "
                     f"{percent(policy.tolerate)} are tolerated.")  # fmt: skip
     if numbers["by_membership"] > policy.tolerate:
         said.append(f"Membership alone gives {percent(numbers['by_membership'])} away, and nothing done to the "
                     "embeddings changes that.")  # fmt: skip
-    if proofs["certified"]:
+    if proofs["certified"] and numbers["readable"]:
         said.append(f"For {proofs['certified']:,} of {proofs['patches']:,} patches every edge follows with "
                     "certainty from what is shared.")  # fmt: skip
     if over and proofs["checked"]:
@@ -167,7 +196,7 @@ def _speaks_for(found: Found, policy: Policy) -> list[str]:
     if worst <= policy.tolerate:
         said.append(f"The attacks read {percent(numbers['share'])}; {percent(policy.tolerate)} are tolerated.")
     told = plan["utility"]
-    if told is not None and told["name"] == "accuracy" and told["value"] > told["without_embeddings"] + 0.01:
+    if told is not None and told["name"] == "accuracy" and not useless(plan):
         said.append(f"It is of use. {use(plan)}.")
     if plan["share"] > policy.tolerate and found["recommendation"]["setting"] is not None:
         said.append("Another setting keeps to what is tolerated: see the recommendation.")

@@ -9,6 +9,7 @@ from typing import Any
 
 from lograb import auditing
 from lograb.auditing.findings import check_names
+from lograb.auditing.sharing import SECRET
 from lograb.cli.output import print_json, print_table, say, waiting
 from lograb.cli.stopping import Interrupted, end, written
 from lograb.report import check_page_name
@@ -16,6 +17,8 @@ from lograb.score import percent
 
 NAMED = 3
 """Nodes that are named as most exposed."""
+MOST = 100
+"""The largest ε that is printed: beyond, it says nothing."""
 
 
 def audit_source(source: str, output: Path, *, json: bool, **choices: Any) -> None:
@@ -61,6 +64,10 @@ def show_findings(found: dict[str, Any], output: Path) -> None:
     print()
     _show_settings(found)
     say(found["recommendation"]["sentence"])
+    if command := found["recommendation"]["command"]:
+        print(f"\n  {command}")
+        if SECRET in command:
+            say(f"{SECRET}: a large number that nobody can guess, kept to yourself.")
     print()
     say(f"Page: {output}; the same as data: {output.with_suffix('.json').name}; all pairs, worst first: "
         f"{output.with_suffix('.csv').name}")  # fmt: skip
@@ -80,10 +87,10 @@ def _show_settings(found: dict[str, Any]) -> None:
         low, high = row["share_interval"]
         use = "-" if row["utility"] is None else f"{row['utility']['value']:.2f}"
         epsilon = (row["epsilon"] or {}).get("edge")
+        said = "-" if epsilon is None else f"{epsilon:.3g}" if epsilon <= MOST else f"> {MOST}"
         mark = "*" if row["id"] == chosen else ""
         rows.append((mark, row["label"], percent(row["share"]), f"{percent(low)} .. {percent(high)}",
-                     percent(row["by_membership"]), "-" if epsilon is None else f"{epsilon:.3g}",
-                     use))  # fmt: skip
+                     percent(row["by_membership"]), said, use))  # fmt: skip
     kind = next((row["utility"]["name"] for row in found["settings"] if row["utility"]), "utility")
     columns = ("", "what is shared", "read", "95 %", "by membership", "ε", kind)
     print_table("", columns, rows, columns[2:], fold=("what is shared",))
@@ -91,4 +98,6 @@ def _show_settings(found: dict[str, Any]) -> None:
     if chosen is not None:
         say("* recommended")
     if left:
-        say(f"Not tried: {', '.join(row['label'] for row in left)} ({left[0]['reason']}).")
+        for row in left:
+            what = "The attack broke down on" if row["status"] == "failed" else "Not tried:"
+            say(f"{what} {row['label']} ({row['reason']}).")

@@ -118,7 +118,7 @@ def _read_folder(folder: Path) -> dict[str, Fields]:
     owners = {file.stem for file in chosen if file.suffix == ".npy"}
     used = [file for file in files if file in beside and Path(file.stem).stem in owners]
     if passed := [file.name for file in files if file not in used and file not in chosen]:
-        warn(f"{folder.name}: passed over: {shorten(passed)}")
+        warn(f"{folder.name or folder}: passed over: {shorten(passed)}")
     if not chosen:
         raise LograbError(f"'{folder}' holds no patch: it needs {', '.join(PATCH_SUFFIXES)} files, one per patch")
     name, count = Counter(file.stem for file in chosen).most_common(1)[0]

@@ -6,6 +6,7 @@ title and a description; the numbers stand in a table beside it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 from lograb.score import percent
 
 Row = dict[str, Any]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 230, 46, 12, 12, 46
-WIDE, TALLER = 640, 90
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 300, 230, 46, 12, 22, 46
+WIDE, NARROW, TALLER = 900, 320, 90
 USES = {"accuracy": "accuracy of a classifier that gets it", "subspace": "how much of the subspace is kept"}
 AXES = {"noise": ("Noise", "σ, standard deviation of the noise"),
         "columns": ("Eigenvectors", "k, eigenvectors that are shared"),
@@ -31,7 +32,7 @@ def ladders(settings: Sequence[Row], plan: Row, tolerate: float) -> list[tuple[s
     for group, (title, axis) in AXES.items():
         points = [row for row in done if row["group"] == group and row["x"] is not None]
         planned = (
-            BITS.get(plan["precision"])
+            BITS.get(plan["precision"], plan["precision"])
             if group == "precision"
             else plan[{"noise": "sigma", "columns": "k"}[group]]
         )
@@ -61,50 +62,67 @@ def _ladder(title: str, axis: str, points: list[Row], tolerate: float) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def trade_off(settings: Sequence[Row], tolerate: float, recommended: str | None) -> str:
-    """Draw what can be read against what the recipient can still do, one numbered dot for each setting."""
+def trade_off(settings: Sequence[Row], tolerate: float, recommended: str | None, width: int = WIDE) -> str:
+    """Draw what can be read against what the recipient can still do, one dot for each setting.
+
+    Dots stand where they belong, over each other if need be; their numbers in the table where there is room.
+    """
     rows = [(i, row, float(row["utility"]["value"])) for i, row in enumerate(settings)
             if row["status"] == "done" and row["utility"] and row["utility"]["value"] is not None
             and row["share"] is not None]  # fmt: skip
     if len(rows) < 2:
         return ""
-    values = [value for *_, value in rows]
-    margin = 0.06 * (max(values) - min(values)) or 0.05
-    low, high = max(min(values) - margin, 0.0), min(max(values) + margin, max(1.0, *values))
+    ticks = _ticks([value for *_, value in rows], 6 if width == WIDE else 4)
     axis = USES.get(rows[0][1]["utility"]["name"], rows[0][1]["utility"]["name"])
 
     def at(value: float) -> float:
-        return LEFT + 16 + (value - low) / (high - low) * (WIDE - LEFT - RIGHT - 32)
+        return LEFT + 12 + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (width - LEFT - RIGHT - 24)
 
     said = (f"Edges that can be read, upward, over {axis}, to the right. A dot has its number in "
             "the table.")  # fmt: skip
     bottom = HEIGHT + TALLER
-    parts = [_open(WIDE, bottom, "What can be read against what it is good for", said), *_grid(WIDE, TALLER),
-             _rule(tolerate, WIDE, "tolerate", TALLER)]  # fmt: skip
-    for value in (low + (high - low) * tick / 4 for tick in range(5)):
-        parts.append(_label(at(value), bottom - BOTTOM + 17, f"{value:.2f}"))
-    dots = [(at(value), _y(row["share"], TALLER), str(i), _kind(row, recommended)) for i, row, value in rows]
-    for x, y, text, kind in _apart(dots):
-        parts += [_dot(f"dot {kind}", x, y, 9), _label(x, y + 3.5, text, "in")]
-    parts.append(_label(LEFT + (WIDE - LEFT - RIGHT) / 2, bottom - 8, axis, "axis"))
+    parts = [_open(width, bottom, "What can be read against what it is good for", said), *_grid(width, TALLER),
+             _rule(tolerate, width, "tolerate", TALLER)]  # fmt: skip
+    parts += [_label(at(value), bottom - BOTTOM + 19, f"{value:.2f}") for value in ticks]
+    dots = [(at(value), _y(row["share"], TALLER), i, row) for i, row, value in rows]
+    dots.sort(key=lambda dot: (dot[3]["id"] == recommended, dot[3]["group"] == "plan", dot[3]["tolerated"]))
+    for x, y, i, row in dots:  # what matters most lies on top
+        told = f"{i}: {row['label']}, {percent(row['share'])} can be read"
+        parts.append(f'<g><title>{escape(told)}</title>{_dot(f"dot {_kind(row, recommended)}", x, y, 6)}</g>')
+    parts += _numbers([(x, y, str(i)) for x, y, i, _ in reversed(dots)], [(x, y) for x, y, *_ in dots],
+                      bottom - BOTTOM + 3)  # fmt: skip
+    parts.append(_label(LEFT + (width - LEFT - RIGHT) / 2, bottom - 8, axis, "axis"))
     return "".join([*parts, "</svg>"])
+
+
+def _ticks(values: Sequence[float], most: int) -> list[float]:
+    """Round values that enclose all."""
+    low, high = min(values), max(values)
+    step = next((step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if (high - low) / step <= most - 2), 0.25)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [step * tick for tick in range(first, max(last, first + 1) + 1)]
+
+
+def _numbers(
+    labels: Sequence[tuple[float, float, str]], dots: Sequence[tuple[float, float]], lowest: float
+) -> list[str]:
+    """Write numbers above, below or beside their dots, the first ones first, where nothing is in the way."""
+    placed: list[tuple[float, float]] = []
+    found = []
+    for x, y, text in labels:
+        for a, b in ((x, y - 11), (x, y + 18), (x + 14, y + 4), (x - 14, y + 4)):
+            if (b <= lowest and not any(abs(a - c) < 15 and abs(b - d) < 12 for c, d in placed)
+                    and not any(abs(a - c) < 11 and abs(b - 4 - d) < 9 for c, d in dots)):  # fmt: skip
+                placed.append((a, b))
+                found.append(_label(a, b, text))
+                break
+    return found
 
 
 def _kind(row: Row, recommended: str | None) -> str:
     if row["id"] == recommended:
         return "best"
     return "plan" if row["group"] == "plan" else "safe" if row["tolerated"] else "read"
-
-
-def _apart(dots: list[tuple[float, float, str, str]]) -> list[tuple[float, float, str, str]]:
-    """Move dots that lie on each other sideways, so that every number can be read."""
-    shifts = [0, *(sign * 18 * steps for steps in range(1, 30) for sign in (1, -1))]
-    placed: list[tuple[float, float, str, str]] = []
-    for x, y, text, kind in dots:
-        free = (x + shift for shift in shifts if LEFT + 9 <= x + shift <= WIDE - RIGHT
-                and not any(abs(x + shift - a) < 17 and abs(y - b) < 17 for a, b, *_ in placed))  # fmt: skip
-        placed.append((next(free, x), y, text, kind))
-    return placed
 
 
 def neighbourhood(drawing: Row) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
-from lograb.report.audit_charts import GROUPS, ladders, neighbourhood, trade_off
+from lograb.report.audit_charts import GROUPS, NARROW, WIDE, ladders, neighbourhood, trade_off
 from lograb.report.page import check_page_name
 from lograb.score import percent
 from lograb.writing import replacing
@@ -46,10 +46,21 @@ def draw_audit(findings: dict[str, Any]) -> str:
     page = environment.get_template("audit.html").render(
         **findings, groups=NAMES, levels=LEVELS, numbered=numbered, chosen=chosen,
         ladders=ladders(numbered, findings["plan"], advice["tolerate"]),
-        trade_off=trade_off(numbered, advice["tolerate"], advice["setting"]),
-        drawn=neighbourhood(drawing) if drawing else "",
+        trade_offs=[trade_off(numbered, advice["tolerate"], advice["setting"], width) for width in (WIDE, NARROW)],
+        drawn=neighbourhood(drawing) if drawing else "", planned=_planned(findings["plan"]),
+        labels={row["id"]: row["label"] for row in settings},
     )  # fmt: skip
     return page.replace(" %", "\u00a0%")  # no line ends between a number and its sign
+
+
+def _planned(plan: dict[str, Any]) -> list[str]:
+    """Say in words what is planned, without what has no meaning for it."""
+    many = f"{plan['k']} eigenvectors" if plan["k"] else "eigenvectors"
+    said = [f"{many} {'with' if plan['eigenvalues'] else 'without'} eigenvalues",
+            "noise unknown" if plan["sigma"] is None else f"noise σ = {plan['sigma']:g}",
+            f"defences: {', '.join(plan['defences']) or 'none'}", f"numbers as {plan['precision']}",
+            f"gauge: {plan['gauge']}", f"releases: {plan['releases']}", f"cut: {plan['strategy']}"]  # fmt: skip
+    return said if plan["d"] is None else [*said, f"radius {plan['d']}"]
 
 
 def _percent(share: float | None) -> str:

@@ -216,13 +216,13 @@ def _subspaces(instance: Instance, rng: np.random.Generator, tell: Progress) -> 
                 cosines.append(float(np.square(true.T @ frames[i]).sum() / r))
                 chances.append(true.shape[1] / q)
                 if q >= SMALLEST:
-                    rand.append(_same_clusters(vectors[i][:, :r], shared[i], int(which[i])))
+                    rand.append(same_clusters(vectors[i][:, :r], shared[i], int(which[i])))
     return {"subspace": float(np.mean(cosines)) if cosines else None,
             "subspace_chance": float(np.mean(chances)) if chances else None,
             "clustering": float(np.mean(rand)) if rand else None}  # fmt: skip
 
 
-def _same_clusters(true: Floats, shared: Floats, seed: int) -> float:
+def same_clusters(true: Floats, shared: Floats, seed: int) -> float:
     """Cluster the rows of both, of length one, with the same draws, and compare: adjusted Rand index."""
     parts = []
     for rows in (true, shared):
