@@ -30,6 +30,7 @@ from scipy.special import ndtr, ndtri
 
 from lograb.defences.accounting import FALSE_RATE, largest_tpr_at
 from lograb.defences.catalog import as_defences, noise_of
+from lograb.eigen import eigh
 from lograb.observations.gauges import choose_basis, fixed_reference
 from lograb.observations.spectra import REPEAT_TOLERANCE
 from lograb.pairs import edge_keys
@@ -160,11 +161,11 @@ def _differences(
     q, rank = int(seen.sizes[which[0]]), int(seen.ranks[which[0]])
     patches, back = np.unique(which, return_inverse=True)
     full = adjacency_of(patch_edges, patches, q)
-    values, vectors = (part[back] for part in np.linalg.eigh(normalized_laplacian(full)))
+    values, vectors = (part[back] for part in eigh(normalized_laplacian(full)))
     without = full[back]
     row = np.arange(len(which))
     without[row, ends[:, 0], ends[:, 1]] = without[row, ends[:, 1], ends[:, 0]] = False
-    other_values, other_vectors = np.linalg.eigh(normalized_laplacian(without))
+    other_values, other_vectors = eigh(normalized_laplacian(without))
     shown = min(rank + 1, q)
     spectrum = np.square(values[:, :shown] - other_values[:, :shown]).sum(axis=1)
     if table is not None:

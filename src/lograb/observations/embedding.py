@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from lograb.eigen import eigh
 from lograb.observations.gauges import choose_basis, fixed_reference, orthonormalise, rotate
 from lograb.observations.laplacian import Laplacians
 from lograb.observations.spectra import DENSE_LIMIT, largest, zero_space
@@ -120,7 +121,7 @@ def _stacks(
 def _share(stack: Stack, k: int) -> tuple[Ints, Floats, Floats]:
     """Solve a stack: patch numbers (b,), eigenvalues (b, >= r), embeddings (b, q, r)."""
     if isinstance(stack.matrices, np.ndarray):
-        values, vectors = np.linalg.eigh(stack.matrices)
+        values, vectors = eigh(stack.matrices)
         embedding = choose_basis(values, vectors, stack.reference)
     else:
         values, embedding = _share_large(stack.matrices, stack.reference, k)

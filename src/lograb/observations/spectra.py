@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as sparse_linalg
 
+from lograb.eigen import eigh
 from lograb.types import Floats, Matrix
 
 # Up to this size, and where a large part of the spectrum is wanted, the dense solver is faster: measured.
@@ -78,7 +79,7 @@ def _of_part(matrix: Matrix, count: int) -> tuple[Floats, Floats]:
     """Solve one component, densely where that is the faster way."""
     if matrix.shape[0] > max(DENSE_LIMIT, 4 * count):
         return _of_connected(matrix, count)
-    values, vectors = np.linalg.eigh(matrix.toarray())
+    values, vectors = eigh(matrix.toarray())
     return values[::-1][:count], vectors[:, ::-1][:, :count]
 
 
@@ -113,7 +114,7 @@ def _by_deflation(matrix: Matrix, count: int, restarts: int) -> tuple[Floats, Fl
 
 def _ritz(matrix: Matrix, basis: Floats, count: int) -> tuple[Floats, Floats]:
     """Take the `count` largest eigenpairs of a matrix inside the span of an orthonormal basis."""
-    values, turn = np.linalg.eigh(basis.T @ (matrix @ basis))
+    values, turn = eigh(basis.T @ (matrix @ basis))
     return values[::-1][:count], basis @ turn[:, ::-1][:, :count]
 
 

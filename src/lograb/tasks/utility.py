@@ -24,6 +24,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import svds
 from scipy.special import logsumexp
 
+from lograb.eigen import eigh
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.observations.spectra import REPEAT_TOLERANCE
@@ -209,7 +210,7 @@ def _subspaces(instance: Instance, rng: np.random.Generator, tell: Progress) -> 
         for which, q, r in _stacks(seen, kept):
             shared = seen.vectors[seen.vector_ptr[which][:, None] + np.arange(q * r)].reshape(-1, q, r)
             frames = np.linalg.svd(shared, full_matrices=False)[0]
-            values, vectors = np.linalg.eigh(normalized_laplacian(adjacency_of(graph.patch_edges, which, q)))
+            values, vectors = eigh(normalized_laplacian(adjacency_of(graph.patch_edges, which, q)))
             for i in range(len(which)):
                 # Whatever part of a repeated eigenvalue the cut kept is a true one.
                 true = vectors[i][:, values[i] <= values[i, r - 1] + REPEAT_TOLERANCE]

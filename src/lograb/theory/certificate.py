@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from lograb.eigen import eigh
 from lograb.errors import LograbError
 from lograb.parallel import ordered_map
 from lograb.theory.certified_heat import certified_edges, certified_threshold, orthonormal
@@ -95,7 +96,7 @@ def without_truth(stack: Stack) -> tuple[dict[str, Verdict], Bools]:
 def with_truth(stack: Stack, adjacency: Bools) -> dict[str, Verdict]:
     """Judge a stack whose edges, shape (b, q, q), are known."""
     clean = orthonormal(stack.vectors) & (stack.complete | ~np.isnan(stack.next_values))
-    values, vectors = np.linalg.eigh(normalized_laplacian(adjacency))
+    values, vectors = eigh(normalized_laplacian(adjacency))
     fixed = scan_heat(stack, adjacency, (values, vectors), np.full((len(stack.which), 1), PAPER_TIME))
     best = scan_heat(stack, adjacency, (values, vectors), promising_times(stack))
 

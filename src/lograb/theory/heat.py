@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lograb.eigen import eigh
 from lograb.errors import LograbError
 from lograb.types import Bools, Floats
 
@@ -94,7 +95,7 @@ def edge_recovery(
     """
     if not t > 0:
         raise LograbError(f"the time of a heat kernel must be positive, got {t}")
-    values, vectors = np.linalg.eigh(normalized_laplacian(adjacency))
+    values, vectors = eigh(normalized_laplacian(adjacency))
     low, high = separation(heat_kernel_matrix(vectors, values, t), np.asarray(adjacency, dtype=bool))
     residual = float(truncation_residual(next_value, t)) + kernel_error
     return EdgeRecovery(t, float(low - high), residual, (float(high) + residual, float(low) - residual))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lograb.eigen import eigh
 from lograb.errors import LograbError
 from lograb.pairs import edge_keys
 from lograb.theory.heat import normalized_laplacian
@@ -61,7 +62,7 @@ def recoverable_rank(truth: Bools, epsilon: float, recover: Recover = truncated_
     """
     if epsilon < 0:
         raise LograbError(f"epsilon must not be negative, got {epsilon}")
-    values, vectors = np.linalg.eigh(normalized_laplacian(truth))
+    values, vectors = eigh(normalized_laplacian(truth))
     n_edges = int(truth.sum()) // 2
     for k in range(1, len(truth) + 1):
         estimate = recover(vectors[:, :k], values[:k], truth)

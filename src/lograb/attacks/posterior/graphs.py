@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lograb.eigen import eigh
 from lograb.types import Bools, Floats
 
 EXACT = 1e-8
@@ -72,6 +73,6 @@ class State:
 def state_of(patch: Patch, graph: Floats) -> State:
     """Compute spectrum and residual of a graph, or of a stack of them."""
     matrix = scaled(graph)
-    values, basis = np.linalg.eigh(matrix)
+    values, basis = eigh(matrix)
     return State(graph, values, basis,
                   basis.swapaxes(-1, -2) @ (matrix @ patch.observed - patch.observed * patch.mu))  # fmt: skip
