@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lograb"
 # From the ground up: a room may import from its own floor's rooms named in its list, and from nowhere else.
-GROUND = {"errors", "limits", "arrays", "spec", "ragged", "names", "progress", "parallel", "writing",
+GROUND = {"errors", "limits", "arrays", "spec", "ragged", "names", "progress", "parallel", "eigen", "writing",
           "answer_file", "conventions", "conversions", "own_arrays", "plugins", "types", "pairs",
           "score"}  # fmt: skip
 STAGES = {"graphs", "patches", "observations", "defences", "fragment", "packed", "instance", "archive",
@@ -20,6 +20,7 @@ MAY = {
     "errors": set(),
     "progress": set(),
     "parallel": set(),
+    "eigen": {"types"},
     "limits": {"errors"},
     "plugins": {"errors"},
     "arrays": {"errors", "limits"},
@@ -31,7 +32,7 @@ MAY = {
     "spec": {"errors"},
     "writing": {"errors"},
     "answer_file": {"errors", "writing"},
-    "types": GROUND - {"types", "pairs", "score"},
+    "types": GROUND - {"types", "pairs", "score", "eigen"},
     "pairs": GROUND - {"pairs", "score"},
     "score": GROUND - {"score"},
     "graphs": GROUND,
