@@ -35,11 +35,13 @@ from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
 from lograb.attacks.posterior.temper import temper
-from lograb.attacks.posterior.volumes import degree_spread, inverse_volume, volumes
+from lograb.attacks.posterior.volumes import Usual, inverse_volume, usual_degrees, volumes
 from lograb.metrics import calibration, calibration_error, count_edges
 from lograb.pairs import edge_keys
 from lograb.tasks import evaluate
 from lograb.tasks.reconstruction import floor_and_ceiling
+
+NOTHING_USUAL = Usual(0.5, 2.8)
 
 
 def normalised(adjacency):
@@ -140,7 +142,7 @@ def test_degrees_of_a_noiseless_patch_are_exact():
     adjacency = graph()
     batch = batch_of(adjacency, 12)
     first = leading(batch)
-    found = infer_degrees(first, volumes(batch, batch, first), 0.5)
+    found = infer_degrees(first, volumes(batch, batch, first, NOTHING_USUAL), 0.5)
     np.testing.assert_allclose(found.mean[0], adjacency.sum(axis=1), atol=0.05)
 
 
@@ -157,13 +159,13 @@ def test_hubs_and_eigenvalues_tell_volumes(sigma):
     for q in (12, 24, 48):
         batch = batch_of(wheel(q), q, sigma, 20, q)
         first = leading(batch, np.zeros(20, np.int64))
-        found = volumes(batch, batch, first)[:, 0]
+        found = volumes(batch, batch, first, NOTHING_USUAL)[:, 0]
         assert np.median(found) == pytest.approx(4 * (q - 1), rel=1e-6 if sigma == 0 else 0.2)
-        spread = degree_spread([batch], [first])
-        degrees = infer_degrees(first, volumes(batch, batch, first), spread)
+        usual = usual_degrees([batch], [first])
+        degrees = infer_degrees(first, volumes(batch, batch, first, usual), usual.spread)
         assert (degrees.mean[:, 0] == q - 1).all()
         assert (degrees.variance[:, 0] == 0).all()
-        assert spread < 0.2  # with the hub it would be above 1
+        assert usual.spread < (0.2)  # with the hub it would be above 1
 
 
 @pytest.mark.parametrize("adjacency", [graph(20), nx.to_numpy_array(nx.connected_caveman_graph(3, 7)), wheel(18)])
@@ -184,7 +186,7 @@ def test_volumes_of_truncated_patches_are_known(sigma, seed):
     for given in graphs:
         adjacency = nx.to_numpy_array(given)
         batch = batch_of(adjacency, 40, sigma, 10, seed)
-        found = volumes(batch, batch, leading(batch))[:, 0]
+        found = volumes(batch, batch, leading(batch), NOTHING_USUAL)[:, 0]
         assert np.median(found) == pytest.approx(adjacency.sum(), rel=0.1 if sigma < 0.1 else 0.2)
 
 
@@ -195,15 +197,15 @@ def test_spread_of_degrees_leaves_hubs_out():
     adjacency = adjacency[np.ix_(order, order)]
     batch = batch_of(adjacency, 12, 0.0, 2)
     rim = np.delete(adjacency.sum(axis=1), 5)
-    hubs = degree_spread([batch], [leading(batch, np.full(2, 5))])
+    hubs = usual_degrees([batch], [leading(batch, np.full(2, 5))]).spread
     assert hubs == pytest.approx(rim.var() / rim.mean() ** 2, rel=1e-6)
     all_of_them = adjacency.sum(axis=1)
-    none = degree_spread([batch], [leading(batch)])
+    none = usual_degrees([batch], [leading(batch)]).spread
     assert none == pytest.approx(all_of_them.var() / all_of_them.mean() ** 2, rel=1e-6)
     # A patch without a known hub in the same batch changes nothing for its neighbour.
     noisy = batch_of(adjacency, 12, 0.1, 2)
     mixed = leading(noisy, np.array([5, -1]))
-    found = infer_degrees(mixed, volumes(noisy, noisy, mixed), 0.5)
+    found = infer_degrees(mixed, volumes(noisy, noisy, mixed, NOTHING_USUAL), 0.5)
     assert found.mean[0, 5] == 11
     assert found.variance[0, 5] == 0
     assert found.variance[1, 5] > 0
@@ -228,7 +230,7 @@ def test_counts_do_not_drag_the_volume_down():
     dense = nx.to_numpy_array(nx.circulant_graph(24, range(1, 7)))
     batch, truth = batch_of(dense, 24, 0.05), dense.sum(axis=1)[None]
     first, start = leading(batch), Degrees(truth, truth, np.full((1, 24), truth.sum()), truth)
-    found = count_degrees(0.4 * dense[None], first, start, 0.5, None)
+    found = count_degrees(0.4 * dense[None], first, start, NOTHING_USUAL, None)
     assert found.mean.sum() > 0.8 * truth.sum()  # 0.4 by count
 
 
@@ -250,9 +252,9 @@ def test_a_disconnected_patch_changes_nothing_for_the_others_in_its_batch():
     one, other = batch_of(whole, 24, 0.05), batch_of(apart, 24, 0.05, 1, 5)
     both = Batch(np.arange(2), np.tile(np.arange(24), (2, 1)), np.concatenate([one.frame, other.frame]),
                  np.concatenate([one.mu, other.mu]), np.full(2, 0.0025), slice(0, 552), True, True)  # fmt: skip
-    alone, beside = (volumes(batch, batch, leading(batch)) for batch in (one, both))
+    alone, beside = (volumes(batch, batch, leading(batch), NOTHING_USUAL) for batch in (one, both))
     np.testing.assert_allclose(beside[0], alone[0])
-    assert degree_spread([both], [leading(both)]) == degree_spread([one], [leading(one)])
+    assert usual_degrees([both], [leading(both)]) == usual_degrees([one], [leading(one)])
 
 
 @pytest.mark.parametrize("regular", [nx.complete_graph(12), nx.complete_bipartite_graph(5, 5), nx.cycle_graph(8)])
@@ -426,7 +428,7 @@ def test_components_of_a_disconnected_patch_are_told_apart():
     batch = batch_of(adjacency, 13)
     first = leading(batch)
     np.testing.assert_allclose(first.sizes[0], [4] * 4 + [5] * 5 + [4] * 4, atol=1e-6)
-    found = infer_degrees(first, volumes(batch, batch, first), 0.5)
+    found = infer_degrees(first, volumes(batch, batch, first, NOTHING_USUAL), 0.5)
     # A cycle and a clique have equal degrees: only their ratio shows, and the least whole numbers are taken.
     np.testing.assert_allclose(found.mean[0][:4], [1, 2, 2, 1], atol=0.05)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lograb.attacks.posterior.leading import Leading
+from lograb.attacks.posterior.volumes import Usual
 from lograb.types import Floats
 
 FINE = 60
@@ -143,7 +144,7 @@ def degrees_left(first: Leading, degrees: Degrees, counted: Floats, can: Floats)
     return np.maximum(left, LEAST_LEFT)
 
 
-def count_degrees(means: Floats, first: Leading, start: Degrees, spread: float, scale: Scale | None) -> Degrees:
+def count_degrees(means: Floats, first: Leading, start: Degrees, usual: Usual, scale: Scale | None) -> Degrees:
     """Infer degrees anew from the current probabilities (b, q, q) of the pairs inside each patch.
 
     The count of a row is trusted to 30 %, that of all edges to 20 %; the volume found at the start to 5 %.
@@ -159,5 +160,5 @@ def count_degrees(means: Floats, first: Leading, start: Degrees, spread: float, 
     one = 1.0 / (2 * unsure + (0.2 * total) ** 2 + 1e-9)
     other = 1.0 / (0.05 * np.maximum(start.volume, 1.0)) ** 2
     volume = (total * one + start.volume * other) / (one + other)
-    found = infer_degrees(first, volume, spread, counted, doubt, scale)
+    found = infer_degrees(first, volume, usual.spread, counted, doubt, scale)
     return replace(found, mean=np.maximum(found.mean * volume / first.over_component(found.mean), 1.0))

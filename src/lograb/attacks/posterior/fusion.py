@@ -22,7 +22,7 @@ from lograb.attacks.posterior.degrees import (
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.leading import ZERO, Leading, leading
-from lograb.attacks.posterior.volumes import degree_spread, volumes
+from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
 from lograb.types import Bools, Floats, Ints
 
@@ -58,16 +58,15 @@ class Patchwork:
         As observed, and with eigenvalues filled in.
     first : Leading
         Its first eigenvectors.
+    usual : Usual
     start : Degrees
-    spread : float
-        Squared coefficient of variation of degrees.
     """
 
     batch: Batch
     guessed: Batch
     first: Leading
+    usual: Usual
     start: Degrees
-    spread: float
 
 
 def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
@@ -103,14 +102,14 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge all open pairs, each given the current estimate of all others, again and again."""
     verdict = beliefs.known
     unasked = [_unasked(batch, beliefs.open[scene.entry[batch.entries]]) for batch in scene.batches]
-    works, spread = settle(scene)
+    works, usual = settle(scene)
     works = [work for work, done in zip(works, unasked) if not done]
     evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
     by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
     judged = replace(beliefs, own=own, chance=expit(by_chance), degrees=by_start)
-    judged = judged.tell(degree_spread=spread)
+    judged = judged.tell(degree_spread=usual.spread)
     return judged.settle(judged.open, odds, Status.OPEN)
 
 
@@ -119,20 +118,20 @@ def _unasked(batch: Batch, open_: Bools) -> bool:
     return not open_.any() or (batch.size > LARGE and float(open_.mean()) < LITTLE)
 
 
-def settle(scene: Scene) -> tuple[list[Patchwork], float]:
+def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
     """Find degrees before anything is known about the pairs."""
     batches, radius = scene.batches, scene.seen.protocol.d
     guessed = [first_guess(batch) for batch in batches]
     firsts = [leading(batch, hubs(batch, scene.centres) if radius == 1 else None) for batch in batches]
-    spread = degree_spread(guessed, firsts)
+    usual = usual_degrees(guessed, firsts)
 
     def one(position: int) -> Patchwork:
         first = firsts[position]
-        volume = volumes(batches[position], guessed[position], first)
-        start = infer_degrees(first, volume, spread)
-        return Patchwork(batches[position], guessed[position], first, start, spread)
+        volume = volumes(batches[position], guessed[position], first, usual)
+        start = infer_degrees(first, volume, usual.spread)
+        return Patchwork(batches[position], guessed[position], first, usual, start)
 
-    return list(ordered_map(one, range(len(batches)))), spread
+    return list(ordered_map(one, range(len(batches)))), usual
 
 
 def hubs(batch: Batch, centres: Ints) -> Ints:
@@ -272,7 +271,7 @@ def _judge(
     if means is None:
         means = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float)))
     else:
-        degrees = count_degrees(means, work.first, work.start, work.spread, scale)
+        degrees = count_degrees(means, work.first, work.start, work.usual, scale)
     strength = np.repeat(work.batch.strength, batch.size * (batch.size - 1) // 2)
     if strength.max() < DROWNED:
         return np.zeros((4, len(strength))), None, degrees

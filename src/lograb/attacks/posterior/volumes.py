@@ -7,10 +7,11 @@ largest possible value. A hub, a member joined to all others, tells more: its en
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.evidence import attenuation
@@ -32,12 +33,32 @@ NEAR = (0.3, 3.0)
 VOLUME_ERROR = 0.03
 """Variance of the logarithm of a volume that no hub tells."""
 SOME_DENSE = 0.25
-"""Share of patches with a dense rim."""
+"""Share of patches with a dense rim before any of them is seen."""
+STEPS = 20
 MAX_MULTIPLE = 200
 LEAST_ENTRY = 1e-2
 LEAST_REST = 0.05
 CALM = 1.0
 """σ² q up to which a patch tells how much degrees vary."""
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What all patches together say about degrees.
+
+    Attributes
+    ----------
+    spread : float
+        Squared coefficient of variation of degrees inside a patch; those of hubs do not count, they are known.
+    dense : float
+        Share of patches with a hub around which most are joined to each other.
+    ratio : float
+        Typical vol / (q - 1), of patches that tell.
+    """
+
+    spread: float
+    ratio: float
+    dense: float = 0.25
 
 
 def _fourth_powers(first: Leading) -> Floats:
@@ -84,9 +105,10 @@ def inverse_volume(batch: Batch, first: Leading) -> Floats:
     return np.asarray(level[:, None] * (1.0 - trust + trust * np.clip(found / level[:, None], *NEAR)))
 
 
-def degree_spread(batches: list[Batch], firsts: list[Leading]) -> float:
-    """Learn from all patches the squared coefficient of variation of degrees inside one; hubs do not count."""
+def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
+    """Learn from all patches what degrees are usual."""
     total = weight = 0.0
+    ratios, rims = [np.empty(0)], [np.empty((2, 0))]
     for batch, first in zip(batches, firsts):
         q, whole = batch.size, first.connected & (batch.variance * batch.size < CALM)
         if q < 4 or not np.isfinite(first.variance).all():
@@ -99,10 +121,17 @@ def degree_spread(batches: list[Batch], firsts: list[Leading]) -> float:
         count[known[0]] -= 1
         total += float((count * (count * fourth.sum(axis=1) / rest**2 - 1.0))[whole].sum())
         weight += float(count[whole].sum())
-    return max(total / weight, 0.05) if weight else 0.5
+        if not batch.guessed:
+            ratios.append((q / (q - 1) / inverse_volume(batch, first)[:, 0])[whole])
+        if q > 3:
+            rims.append(_rims(batch, first, np.full(len(known[0]), 4.0 * (q - 1))).off)
+    spread = max(total / weight, 0.05) if weight else 0.5
+    ratio = np.concatenate(ratios)
+    typical = float(np.clip(np.median(ratio), 2.0, 40.0)) if len(ratio) else 2.0 * TYPICAL_RATIO
+    return Usual(spread, typical, _share_dense(np.concatenate(rims, axis=1)))
 
 
-def volumes(batch: Batch, guessed: Batch, first: Leading) -> Floats:
+def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Floats:
     """Estimate the volume of the component of each member, shape (b, q).
 
     Parameters
@@ -112,7 +141,7 @@ def volumes(batch: Batch, guessed: Batch, first: Leading) -> Floats:
     """
     sizes = first.sizes
     least, most = 2.0 * (sizes - 1), sizes * (sizes - 1)
-    found = least * TYPICAL_RATIO
+    found = least * usual.ratio / 2.0
     if not np.isfinite(first.variance).all():
         found = sizes / mean_square(batch)[0][:, None] if batch.valued else found
     elif not guessed.guessed:
@@ -123,7 +152,7 @@ def volumes(batch: Batch, guessed: Batch, first: Leading) -> Floats:
     known = first.hubs
     if len(known[0]):
         rims = _rims(batch, first, found[known])
-        dense = rims.off[1] - rims.off[0] < 2.0 * logit(SOME_DENSE)
+        dense = rims.off[1] - rims.off[0] < 2.0 * logit(usual.dense)
         found[known[0]] = ((batch.size - 1) * np.exp(np.where(dense, rims.volume[1], rims.volume[0])))[:, None]
     return np.asarray(np.clip(found, least, most))
 
@@ -156,6 +185,15 @@ def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
     share = VOLUME_ERROR / (VOLUME_ERROR + error)
     off = (value - expected) ** 2 / (error + VOLUME_ERROR) + np.log(error + VOLUME_ERROR)
     return Rims(share * value + (1.0 - share) * expected, off)
+
+
+def _share_dense(off: Floats) -> float:
+    """Find the share of patches with a dense rim, by expectation-maximisation; shape (2, hubs)."""
+    share = SOME_DENSE
+    for _ in range(STEPS):
+        dense = expit((off[0] - off[1]) / 2 + logit(share))
+        share = float((dense.sum() + SOME_DENSE) / (len(dense) + 1.0))
+    return share
 
 
 def _whole_numbers(first: Leading, exact: Ints, about: Floats) -> Floats:
