@@ -245,11 +245,19 @@ def without_doubt(kernel: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np
     return component, np.where(doubt > 0, -1, degrees), doubt
 
 
+def certain_left(first: Any, degrees: Any, counted: np.ndarray, can: np.ndarray) -> np.ndarray:
+    """What is left of degrees if they were certain: the known edges are subtracted."""
+    left = degrees.mean - counted
+    left[first.hubs] = 0.0
+    return np.maximum(left, 0.1)
+
+
 CHECKED, SOLVED = ("hop", "clusters", "silos", "global"), ("2 hops, exact", "silos, exact", "global")
 PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "nothing": ({}, ()),
     "descent": ({"mending.MAX_DESCENT": 0}, CHECKED),
     "exchanges": ({"exchanges.swaps": lambda patch, state: np.full(state.graph.shape, np.inf)}, CHECKED),
+    "thinned degrees": ({"fusion.degrees_left": certain_left}, ("hop",)),
     "isolated members": ({"posterior.drop_isolated": lambda seen, variance: (seen, variance)}, CHECKED[1:]),
     "whole volumes": ({"volumes._whole_numbers": lambda first, exact, about: about}, ("exact",)),
     "linear programs": ({"peeling.LEVELS": tuple(x for x in peeling.LEVELS if x[0] != peeling.PROGRAM)}, SOLVED),
