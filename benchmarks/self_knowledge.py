@@ -13,10 +13,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from command import Part, at_least, parse
 
@@ -27,6 +29,8 @@ if __name__ == "__main__":
         "generated": Part(lambda seed, count: generated(seed, count), "drawn instances, 78 of them by default",
                           "~ 5 minutes", (a_number, how_many)),
         "real": Part(lambda seed: real(seed), "instances of real graphs; needs the data", "~ 10 minutes", (a_number,)),  # noqa: E501
+        "ablation": Part(lambda seed, parts: ablation(seed, parts), "what each part of the attack is worth",
+                         "~ 1 minute per part", (a_number, {"metavar": "NAME", "nargs": "*"})),
         "show": Part(lambda: show(), "what has been measured so far, once more", "1 s"),
     })  # fmt: skip
 
@@ -34,6 +38,8 @@ import networkx as nx
 import numpy as np
 
 import lograb
+from lograb.attacks.posterior import peeling, row_degrees, volumes
+from lograb.metrics import calibration
 from lograb.pairs import edge_keys
 
 STORE = Path(os.environ.get("RESULTS", "self_knowledge.jsonl"))
@@ -222,9 +228,155 @@ def summarise(results: list[dict[str, Any]]) -> None:
 
 
 def show() -> None:
-    done = list(remembered().values())
+    done = [found for found in remembered().values() if "graph" in found]  # else of an ablation
     print("\n".join(map(row, done)))
     summarise(done)
+
+
+def usual(**fixed: float) -> Callable[[list[Any], list[Any]], volumes.Usual]:
+    """Learn what is usual, but for some of it."""
+    learn = volumes.usual_degrees
+    return lambda batches, firsts: replace(learn(batches, firsts), **fixed)
+
+
+def without_doubt(kernel: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Degrees that may be others count as unknown."""
+    component, degrees, doubt = row_degrees.whole_degrees(kernel, error)
+    return component, np.where(doubt > 0, -1, degrees), doubt
+
+
+def certain_left(first: Any, degrees: Any, counted: np.ndarray, can: np.ndarray) -> np.ndarray:
+    """What is left of degrees if they were certain: the known edges are subtracted."""
+    left = degrees.mean - counted
+    left[first.hubs] = 0.0
+    return np.maximum(left, 0.1)
+
+
+CHECKED, SOLVED = ("hop", "clusters", "silos", "global"), ("2 hops, exact", "silos, exact", "global")
+PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "nothing": ({}, ()),
+    "descent": ({"mending.MAX_DESCENT": 0}, CHECKED),
+    "exchanges": ({"exchanges.swaps": lambda patch, state: np.full(state.graph.shape, np.inf)}, CHECKED),
+    "thinned degrees": ({"fusion.degrees_left": certain_left}, ("hop",)),
+    "isolated members": ({"posterior.drop_isolated": lambda seen, variance: (seen, variance)}, CHECKED[1:]),
+    "whole volumes": ({"volumes._whole_numbers": lambda first, exact, about: about}, ("exact",)),
+    "linear programs": ({"peeling.LEVELS": tuple(x for x in peeling.LEVELS if x[0] != peeling.PROGRAM)}, SOLVED),
+    "decimal places": ({"precision._decimal_step": lambda flat: 0.0}, SOLVED),
+    "doubtful degrees": ({"rows.whole_degrees": without_doubt}, SOLVED),
+    "spread of degrees": ({"fusion.usual_degrees": usual(spread=0.5)}, ("",)),
+    "rims of hubs": ({"fusion.hubs": lambda batch, centres: np.full(len(batch.which), -1)}, ("1 hop",)),
+    "share of dense rims": ({"fusion.usual_degrees": usual(dense=0.25)}, ("1 hop",)),
+    "typical volume": ({"fusion.usual_degrees": usual(ratio=4.0)}, ("withheld", "rotated")),
+    "eigenvalues from the diagonal": (
+        {"gauge._from_diagonal": lambda batch: 0.0 * batch.mu + np.linspace(1.0, -1.0, batch.rank)},
+        ("withheld",)),
+    "two flips": ({"mending._with_others": lambda *given: None}, CHECKED),
+    "checks again": ({"checksum.TIMES": 0}, ("2 hops",)),
+    "messages along paths": ({"paths.MOST_UNSURE": -1.0}, ("2 hops",)),
+    "classes of twins": ({"rows.CLASSES_TO": 0.0}, SOLVED),
+    "measured dispersion": ({"fusion.LEAST_DISPERSION": 1.0}, ("noise", "withheld", "rotated")),
+    "factor that patches share": ({"fusion.SHARED": 0.0}, ("hop",)),
+}  # fmt: skip
+"""What takes the place of a part that is left out, and words for what is shared where it plays one."""
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "sparse": ("citation", "mixture", "blocks, sparse", "tree"),
+    "dense": ("blocks, dense", "hubs, dense"),
+    "cliques": ("cliques", "small world"),
+    "planar": ("lattice", "geometric", "regular"),
+    "hubs": ("hubs", "power law"),
+}
+"""Five kinds of graphs, each drawn in several ways, which take turns."""
+SHARED: dict[str, dict[str, Any]] = {
+    "1 hop, noise": {"d": 1, "k": 16, "sigma": 0.15},
+    "1 hop, strong noise": {"d": 1, "k": 8, "sigma": 0.3},
+    "2 hops, exact": {"d": 2, "k": 16, "sigma": 0.0},
+    "2 hops, weak noise": {"d": 2, "k": 32, "sigma": 0.05},
+    "2 hops, noise": {"d": 2, "k": 64, "sigma": 0.1},
+    "2 hops, strong noise": {"d": 2, "k": 32, "sigma": 0.2},
+    "clusters, exact": {"strategy": "cluster", "cluster_size": 30, "k": 8, "sigma": 0.0},
+    "clusters, noise": {"strategy": "cluster", "cluster_size": 30, "k": 16, "sigma": 0.05},
+    "clusters, strong noise": {"strategy": "cluster", "cluster_size": 30, "k": 64, "sigma": 0.1},
+    "silos, exact": {"strategy": "cluster", "clusters": 2, "k": 32, "sigma": 0.0},
+    "silos, noise": {"strategy": "cluster", "clusters": 2, "k": 32, "sigma": 0.02},
+    "global, exact": {"strategy": "global", "k": 16, "sigma": 0.0},
+    "global, exact in float32": {"strategy": "global", "k": 32, "sigma": 0.0},
+    "global, exact but for 5e-4": {"strategy": "global", "k": 64, "sigma": 5e-4},
+    "withheld from 2 hops": {"d": 2, "k": 32, "sigma": 0.05, "eigenvalues": False},
+    "withheld from clusters": {"strategy": "cluster", "cluster_size": 30, "k": 64, "sigma": 0.02,
+                               "eigenvalues": False},
+    "rotated 2 hops": {"d": 2, "k": 16, "sigma": 0.02, "gauge": "rotation"},
+    "global, exact to 7 decimals": {"strategy": "global", "k": 32, "sigma": 0.0},
+}
+"""What is shared of a graph: each part of the attack is meant for some of these."""
+
+
+def power_law(n: int, seed: int) -> nx.Graph:
+    """Edges at random for degrees with a heavy tail: hubs with a quarter of all nodes."""
+    weights = np.minimum(2.0 * (1.0 + np.random.default_rng(seed).pareto(1.3, n)), n / 4)
+    return nx.expected_degree_graph(weights.tolist(), seed=seed, selfloops=False)
+
+
+def shared_instance(seed: int, family: str, shared: str) -> tuple[lograb.Instance, lograb.Observations]:
+    """Draw an instance of a kind of graphs, and what is seen of it."""
+    number = list(SHARED).index(shared)
+    rng = np.random.default_rng((seed, list(FAMILIES).index(family), number))
+    name = FAMILIES[family][number % len(FAMILIES[family])]
+    draw = power_law if name == "power law" else KINDS[name][1]
+    graph = draw(int(rng.integers(150, 190)), int(rng.integers(2**31)))
+    edges = np.array(nx.convert_node_labels_to_integers(graph).edges())
+    p = 1.0 if SHARED[shared].get("strategy") else 0.6
+    plain = lograb.Graph.from_edges(name, len(graph), edges)
+    instance = lograb.generate(plain, p=p, seed=int(rng.integers(2**31)), **SHARED[shared])
+    seen = rounded(instance, "float32" if "float32" in shared else "float64")
+    return instance, replace(seen, vectors=seen.vectors.round(7)) if "decimals" in shared else seen
+
+
+def without(part: str, seed: int, family: str, shared: str, done: dict[str, Any]) -> dict[str, Any]:
+    """What the attack without a part reaches on an instance: F1, and log loss over that of the base rate."""
+    patches, words = PARTS[part]
+    if not any(word in shared for word in words):  # where it plays no part
+        part, patches = "nothing", {}
+    key = f"{seed} | {part} | {family} | {shared}"
+    if key not in done:
+        instance, seen = shared_instance(seed, family, shared)
+        with ExitStack() as stack:
+            for target, value in {"solving.BUDGET": 1e7, **patches}.items():
+                stack.enter_context(patch(f"lograb.attacks.posterior.{target}", value))
+            start = time.process_time()
+            answer = lograb.attack(seen, "posterior")
+            seconds = time.process_time() - start
+        true = edge_keys(instance.truth.edges[instance.co_observed], seen.n_nodes)
+        edges = np.isin(edge_keys(answer.judged, seen.n_nodes), true)
+        told = calibration(answer.judged_scores, edges, len(true), answer.diagnostics["judged"],
+                           answer.diagnostics["unlisted"])  # fmt: skip
+        done[key] = {"key": key, "f1": f1(answer, true), "loss": 1.0 - told["skill"], "seconds": seconds}
+        with STORE.open("a") as file:
+            file.write(json.dumps(done[key]) + "\n")
+    return done[key]
+
+
+def ablation(seed: int, parts: list[str]) -> None:
+    """Leave out one part of the attack after the other, on the same instances."""
+    done = remembered()
+    print(f"| part | {' | '.join(FAMILIES)} | withheld, rotated | least F1 | seconds |\n"
+          f"|{'---|' * (len(FAMILIES) + 4)}")  # fmt: skip
+    for part in parts or list(PARTS):
+        runs = {(family, shared): [without(name, seed, family, shared, done) for name in ("nothing", part)]
+                for family in FAMILIES for shared in SHARED}  # fmt: skip
+        groups: dict[str, list[Any]] = {name: [] for name in (*FAMILIES, "gauges")}
+        for (family, shared), run in runs.items():
+            groups["gauges" if shared.startswith(("withheld", "rotated")) else family].append(run)
+        lost = {key: run[1]["f1"] - run[0]["f1"] for key, run in runs.items()}
+        worst = min(lost, key=lost.__getitem__)
+        before, after = (sum(run[n]["seconds"] for run in runs.values()) for n in range(2))
+        cells = [part, *map(compared, groups.values()), f"{lost[worst]:+.3f} ({': '.join(worst)})"]
+        print(f"| {' | '.join(cells)} | {after / before:.2f} |", flush=True)
+
+
+def compared(runs: list[list[dict[str, Any]]]) -> str:
+    """Change of the mean log loss in percent, and of the mean F1 in units of 0.0001."""
+    loss, f1 = (np.array([[found[name] for found in run] for run in runs]).mean(axis=0) for name in ("loss", "f1"))
+    return f"{100 * (loss[1] / loss[0] - 1):+.0f} %, {1e4 * (f1[1] - f1[0]):+.0f}"
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ SCRIPTS = {
     "generation": ["cora", "citation", "large", "growth", "global"],
     "neural": ["speed"],
     "reconstruction": ["rules", "rivals", "pairs", "speed"],
-    "self_knowledge": ["generated", "real", "show"],
+    "self_knowledge": ["generated", "real", "ablation", "show"],
     "sweeps": ["overhead"],
     "variational": ["exact", "recovery", "rivals", "truth", "budget", "growth"],
 }  # fmt: skip

@@ -136,33 +136,6 @@ def test_precision_is_read_off_the_numbers(rounded: object) -> None:
     assert 0.9 < np.sqrt(np.mean(((shared - exact) / errors) ** 2)) < 1.1
 
 
-def test_components_show_even_where_nothing_else_does() -> None:
-    # More components than columns: all eigenvalues are 0. Pairs, a path of three, a triangle, a star, and a body.
-    body = sparse_graph(40, np.random.default_rng(11))
-    path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    blocks = [1 - np.eye(2, dtype=int)] * 8 + [path, 1 - np.eye(3, dtype=int)]
-    star = np.zeros((4, 4), dtype=np.int64)
-    star[0, 1:] = star[1:, 0] = 1
-    adjacency = np.zeros((66, 66), dtype=np.int64)
-    at = 0
-    for block in [*blocks, star, body]:
-        adjacency[at : at + len(block), at : at + len(block)] = block
-        at += len(block)
-    adjacency = adjacency[:at, :at]
-    vectors, values = spectrum(adjacency, at)
-    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
-    shared = (vectors[:, :12] @ turn)[:, :6]  # half of the kernel
-    facts = solve_rows(shared, values[:6], rounding_error(shared))
-    assert facts is not None
-    assert facts.component.max() + 1 == 12
-    small = np.arange(at) < at - 40
-    assert facts.solved[small].all()
-    assert not facts.solved[~small].any()
-    edges = np.argwhere(np.triu(adjacency))
-    assert sorted(facts.pairs.tolist()) == sorted(edges[small[edges[:, 0]]].tolist())
-    assert (facts.probability == 1.0).all()
-
-
 @pytest.mark.parametrize("degree", [3, 4])
 def test_regular_graphs_show_their_degree_by_rows_that_fit(degree: int) -> None:
     import networkx as nx

@@ -93,22 +93,6 @@ def _times(frame: Floats, diagonal: Floats) -> Floats:
     return np.asarray((frame * diagonal[:, None, :]) @ frame.swapaxes(1, 2))
 
 
-def kept_entries(batch: Batch) -> tuple[Floats, Floats]:
-    """Estimate U M Uᵀ without bias, and the variance of each entry, shapes (b, q, q).
-
-    First order: U moves by U Ω inside its span (Ω skew, variance σ² / 2) and by σ (I - P) E outside.
-    """
-    frame, mu, s = batch.frame, batch.mu, batch.variance[:, None, None]
-    scale = attenuation(batch)[:, None, None]
-    squares = frame**2
-    t0, t1, t2 = (_times(frame, mu**n) for n in range(3))
-    w0, w1, w2 = ((squares * (mu**n)[:, None, :]).sum(axis=2) for n in range(3))
-    inside = _outer(w2, w0) + _outer(w0, w2) - 2 * _outer(w1, w1) + 2 * (t2 * t0 - t1**2)
-    outside = _outer(1 - w0, w2) + _outer(w2, 1 - w0) - 2 * t0 * t2
-    entries = scale * (t1 + s / 2 * mu.sum(axis=1)[:, None, None] * t0)
-    return entries, np.maximum(scale**2 * s * (inside / 2 + outside), 0.0)
-
-
 def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools) -> Evidence:
     """Judge every pair of every patch of a batch.
 

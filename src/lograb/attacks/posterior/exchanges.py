@@ -41,13 +41,9 @@ def swaps(patch: Patch, state: State) -> Floats:
     square = 2.0 * _squared_distances(seen)
     # Within an eigenspace any basis does: its share does not count.
     starts = np.flatnonzero(np.append(True, patch.mu[:-1] - patch.mu[1:] > SAME))
-    lasts = np.append(starts[1:], len(patch.mu))
-    simple = (lasts - starts == 1) & ((~apart[:, starts]).sum(axis=0) == 1)
-    for first, last in zip(starts[~simple], lasts[~simple]):
-        inside = ~apart[:, first]
-        square -= _squared_distances(state.basis[:, inside]) * _squared_distances(seen[:, first:last])
-    alone = starts[simple]
-    square -= _products(state.basis[:, np.argmin(apart[:, alone], axis=0)], seen[:, alone])
+    for first, last in zip(starts, np.append(starts[1:], len(patch.mu))):
+        inside = state.basis[:, ~apart[:, first]]
+        square -= _squared_distances(inside) * _squared_distances(seen[:, first:last])
     loss = (square - 2.0 * linear) / (2.0 * variance)
     degrees = graph.sum(axis=1)
     differing = degrees[:, None] + degrees[None, :] - 2.0 * graph @ graph - 2.0 * graph
@@ -60,14 +56,6 @@ def swaps(patch: Patch, state: State) -> Floats:
 def _squared_distances(rows: Floats) -> Floats:
     squares = (rows**2).sum(axis=1)
     return np.asarray(squares[:, None] + squares[None, :] - 2.0 * rows @ rows.T)
-
-
-def _products(x: Floats, y: Floats) -> Floats:
-    """Σ_a (x_ia - x_ja)² (y_ia - y_ja)² for all rows i, j, shape (q, q)."""
-    squares, mixed = (x**2, y**2), x * y
-    own = (squares[0] * squares[1]).sum(axis=1)
-    one_sided = squares[0] @ squares[1].T - 2.0 * (squares[0] * y) @ y.T - 2.0 * (squares[1] * x) @ x.T
-    return np.asarray(own[:, None] + own[None, :] + one_sided + one_sided.T + 4.0 * mixed @ mixed.T)
 
 
 def plausible(patch: Patch, state: State) -> bool:

@@ -20,7 +20,7 @@ from lograb.attacks.posterior.degrees import (
     read_scale,
 )
 from lograb.attacks.posterior.evidence import pair_evidence
-from lograb.attacks.posterior.gauge import first_guess, refit
+from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.leading import ZERO, Leading, leading
 from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.parallel import ordered_map
@@ -54,7 +54,8 @@ class Patchwork:
 
     Attributes
     ----------
-    batch : Batch
+    batch, guessed : Batch
+        As observed, and with eigenvalues filled in.
     first : Leading
         Its first eigenvectors.
     usual : Usual
@@ -62,6 +63,7 @@ class Patchwork:
     """
 
     batch: Batch
+    guessed: Batch
     first: Leading
     usual: Usual
     start: Degrees
@@ -126,7 +128,8 @@ def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
     def one(position: int) -> Patchwork:
         first = firsts[position]
         volume = volumes(batches[position], guessed[position], first, usual)
-        return Patchwork(batches[position], first, usual, infer_degrees(first, volume, usual.spread))
+        start = infer_degrees(first, volume, usual.spread)
+        return Patchwork(batches[position], guessed[position], first, usual, start)
 
     return list(ordered_map(one, range(len(batches)))), usual
 
@@ -264,14 +267,11 @@ def _judge(
     `means` and `scale` are None before the first iteration. In the last one the variance that theory claims gives
     way to the one that is measured where that is smaller; before, it would have guesses harden too early.
     """
-    batch, degrees = work.batch, work.start
+    batch, degrees = work.guessed, work.start
     if means is None:
-        batch = first_guess(batch)
         means = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float)))
     else:
         degrees = count_degrees(means, work.first, work.start, work.usual, scale)
-        root = 1.0 / np.sqrt(degrees.mean)
-        batch = refit(batch, means * root[:, :, None] * root[:, None, :])
     strength = np.repeat(work.batch.strength, batch.size * (batch.size - 1) // 2)
     if strength.max() < DROWNED:
         return np.zeros((4, len(strength))), None, degrees

@@ -2,7 +2,7 @@
 
 Withheld eigenvalues of a complete patch follow from its frame: S has a zero diagonal, Σ_a μ_a u_ia² = 0 for every
 i, and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all kept
-eigenvalues were equal. Any estimate Σ of S has a compression Uᵀ Σ U, whose diagonal refines the eigenvalues.
+eigenvalues were equal.
 """
 
 from __future__ import annotations
@@ -40,18 +40,3 @@ def _from_diagonal(batch: Batch) -> Floats:
     right = -(system.swapaxes(1, 2) @ squares[:, :, :1]) + ridge * np.linspace(1.0, -1.0, r)[1:, None]
     mu = np.concatenate([np.ones((b, 1)), np.clip(np.linalg.solve(left, right)[:, :, 0], -1.0, 1.0)], axis=1)
     return np.asarray(np.minimum.accumulate(mu, axis=1))
-
-
-def refit(batch: Batch, estimate: Floats) -> Batch:
-    """Choose withheld eigenvalues again, given an estimate of S, shape (b, q, q).
-
-    Parameters
-    ----------
-    batch : Batch
-        As it was observed, before `first_guess`.
-    """
-    if batch.readable:
-        return batch
-    found = np.einsum("bqa,bqp,bpa->ba", batch.frame, estimate, batch.frame, optimize=True)
-    found = found / np.maximum(found[:, :1], 1e-3)  # μ_1 = 1 fixes the scale of the estimate
-    return replace(batch, mu=np.minimum.accumulate(np.clip(found, -1.0, 1.0), axis=1))

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.special import gammaln, softmax
+from scipy.special import gammaln
 
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
@@ -44,8 +44,7 @@ class Rows:
 
     `rest` (n, p) and `missing` (n,) are what the sum and the number of neighbours lack, `variance` (n, p) is that
     of the errors in `rest`, `place` (n, p) where classes lie, `size` (n,) their members, `asked` (n,) whose rows
-    are solved. `links[c]` are the classes where c is known to have neighbours, with their number, `leaning[c]`
-    those where it may have, with the number that is expected.
+    are solved. `links[c]` are the classes where c is known to have neighbours, with their number.
     """
 
     x: Floats
@@ -57,7 +56,6 @@ class Rows:
     place: Floats
     asked: Bools
     links: list[dict[int, int]] = field(default_factory=list)
-    leaning: dict[int, dict[int, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n, p = self.x.shape
@@ -145,34 +143,32 @@ def _solve(state: Rows, row: int, missing: int, effort: int) -> float:
     if chance > ACCIDENT:
         return float(len(among))
     if effort == PROGRAM:
-        sets, misfit, cost = _programmed(state, row, among, away, missing)
+        sets, cost = _programmed(state, row, among, away, missing)
     else:
         half = missing // 2
         parts = [among[_choices(len(among), taken)] for taken in (missing - half, half)]
-        sets, misfit, matches = _fitting(state, among, state.rest[row], state.variance[row], *parts)
+        sets, matches = _fitting(state, among, state.rest[row], state.variance[row], *parts)
         cost = float(len(parts[0]) + len(parts[1]) + DEAR * matches)
     feasible = np.array([_feasible(state, row, chosen) for chosen in sets.tolist()], dtype=bool)
     if feasible.any():
-        _settle(state, row, sets[feasible], misfit[feasible], chance)
+        _settle(state, row, sets[feasible], chance)
     return cost
 
 
-def _settle(state: Rows, row: int, sets: Ints, misfit: Floats, chance: float) -> None:
-    """Link a row to what all sets that fit hold, and note how it leans otherwise."""
-    others = np.unique(sets)
-    counts = (sets[:, :, None] == others).sum(axis=1)
-    for other, number in zip(others.tolist(), counts.T):
-        if number.min() and number.min() == number.max():
-            _link(state, row, other, int(number[0]))
+def _settle(state: Rows, row: int, sets: Ints, chance: float) -> None:
+    """Link a row to what all sets that fit hold."""
+    for other in np.unique(sets).tolist():
+        counts = (sets == other).sum(axis=1)
+        if counts.min() and counts.min() == counts.max():
+            _link(state, row, other, int(counts[0]))
     if len(sets) == 1:
         state.log_chance[row] = chance
-    state.leaning[row] = dict(zip(others.tolist(), (softmax(-0.5 * misfit) @ counts).tolist()))
 
 
 def _fitting(
     state: Rows, among: Ints, rest: Floats, variance: Floats, ours: Ints, theirs: Ints
-) -> tuple[Ints, Floats, int]:
-    """Find all unions of two sets whose sum is `rest`, their χ², and how many looked so at first.
+) -> tuple[Ints, int]:
+    """Find all unions of two sets whose sum is `rest`, and how many looked so at first.
 
     Sums are compared in one direction by a sorted search, then in two more, then in all columns by χ².
     """
@@ -187,15 +183,14 @@ def _fitting(
     count = np.searchsorted(offered[:, 0], wanted[:, 0] + reach[0], side="right") - low
     matches = int(count.sum())
     if matches > MATCHES:
-        return np.empty((0, width), dtype=np.int64), np.empty(0), 0
+        return np.empty((0, width), dtype=np.int64), 0
     left = np.repeat(np.arange(len(ours)), count)
     right = np.arange(len(left)) + np.repeat(low - np.cumsum(count) + count, count)
     for ray in (1, 2):
         fits = np.abs(offered[right, ray] - wanted[left, ray]) <= reach[ray]
         left, right = left[fits], right[fits]
     sets = np.unique(np.sort(np.concatenate([ours[left], theirs[order[right]]], axis=1), axis=1), axis=0)
-    misfit = _misfit(state, sets, rest, variance)
-    return sets[misfit < state.limit], misfit[misfit < state.limit], matches
+    return sets[_misfit(state, sets, rest, variance) < state.limit], matches
 
 
 def _misfit(state: Rows, sets: Ints, rest: Floats, variance: Floats) -> Floats:
@@ -204,16 +199,14 @@ def _misfit(state: Rows, sets: Ints, rest: Floats, variance: Floats) -> Floats:
     return np.asarray(((rest - state.x[sets].sum(axis=1)) ** 2 / doubt).sum(axis=1))
 
 
-def _programmed(
-    state: Rows, row: int, among: Ints, away: Floats, missing: int
-) -> tuple[Ints, Floats, float]:
+def _programmed(state: Rows, row: int, among: Ints, away: Floats, missing: int) -> tuple[Ints, float]:
     """Choose the nearest candidates that add up by a linear program; then all that fit but for two of them."""
     cost, spread = float(PROGRAM_COST * len(among)), np.maximum(np.abs(state.x[among]).mean(axis=0), 1e-300)
     room = np.minimum(state.size[among] - (among == row), missing)
     sums = np.vstack([(state.x[among] / spread).T, np.ones(len(among))])
     answer = linprog(np.sqrt(away), A_eq=sums, b_eq=np.append(state.rest[row] / spread, missing),
                      bounds=np.stack([np.zeros(len(among)), room], axis=1), method="highs")  # fmt: skip
-    nothing = np.empty((0, missing), dtype=np.int64), np.empty(0), cost
+    nothing = np.empty((0, missing), dtype=np.int64), cost
     if answer.status != 0:
         return nothing
     found = np.repeat(among, np.round(answer.x).astype(np.int64))
@@ -228,8 +221,7 @@ def _programmed(
         swaps = _fitting(state, among, rest, variance, singles, singles)[0]
         fitting.append(np.concatenate([np.broadcast_to(kept, (len(swaps), len(kept))), swaps], axis=1))
         cost += 2.0 * len(among)
-    sets = np.unique(np.sort(np.concatenate(fitting), axis=1), axis=0)
-    return sets, _misfit(state, sets, state.rest[row], state.variance[row]), cost
+    return np.unique(np.sort(np.concatenate(fitting), axis=1), axis=0), cost
 
 
 def _accident(state: Rows, row: int, among: Ints, missing: int) -> float:

@@ -1,19 +1,15 @@
 """Components and degrees of a patch, from the columns with eigenvalue 0.
 
 In these columns the row of i is √d_i times a vector that all members of a component share: rows of one component
-are parallel, and their squared lengths are as their degrees. That is so even if not all such columns are shown,
-where the rest of the patch does not show at all. Degrees are whole numbers of connected graphs, which leaves few
-scales.
+are parallel, and their squared lengths are as their degrees. Degrees are whole numbers of connected graphs, which
+leaves few scales.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import combinations
-
 import numpy as np
 
-from lograb.types import Bools, Floats, Ints
+from lograb.types import Floats, Ints
 
 STEPS = 4001
 LOWEST = 60
@@ -26,8 +22,6 @@ CERTAIN = 0.16
 """Error of a degree, in edges, up to which it is taken for known."""
 PARALLEL = 10.0
 """How much farther than their errors say rows of a component may point apart, squared."""
-LISTED = 6
-"""Members of a component up to which all its graphs are listed."""
 
 
 def components(kernel: Floats, error: Floats) -> Ints:
@@ -105,30 +99,3 @@ def _whole(weights: Floats, spread: Floats) -> tuple[Ints, Floats]:
         if 4 * sure.sum() >= len(weights) and np.minimum(away[sure] ** 2, 25.0).mean() < FIT:
             return whole.astype(np.int64), np.where(sure, 0.0, factor * spread)
     return np.full(len(weights), -1), np.zeros(len(weights))
-
-
-def shares_by_degrees(degrees: Ints) -> Floats | None:
-    """Give the share of connected graphs with such degrees, up to a factor, that hold each pair, shape (n, n).
-
-    None where there are more than `LISTED` members, or a degree is not known.
-    """
-    n = len(degrees)
-    if n > LISTED or (degrees < 1).any():
-        return None
-    graphs, found = _connected(n)
-    fits = (found == degrees * (found[:, :1] // degrees[0])).all(axis=1)
-    return np.asarray(graphs[fits].mean(axis=0)) if fits.any() else None
-
-
-@lru_cache
-def _connected(n: int) -> tuple[Bools, Ints]:
-    """List all connected graphs of n nodes, shape (m, n, n), and their degrees (m, n)."""
-    pairs = np.array(list(combinations(range(n), 2)), dtype=np.int64).reshape(-1, 2)
-    chosen = (np.arange(2 ** len(pairs))[:, None] >> np.arange(len(pairs))) & 1
-    graphs = np.zeros((len(chosen), n, n), dtype=bool)
-    graphs[:, pairs[:, 0], pairs[:, 1]] = graphs[:, pairs[:, 1], pairs[:, 0]] = chosen
-    reached = graphs | np.eye(n, dtype=bool)
-    for _ in range(max(n - 2, 0).bit_length()):
-        reached = reached @ reached
-    whole = reached.all(axis=(1, 2))
-    return graphs[whole], graphs[whole].sum(axis=2)

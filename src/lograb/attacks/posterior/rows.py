@@ -18,10 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, logit
 
 from lograb.attacks.posterior.peeling import Rows, peel
-from lograb.attacks.posterior.row_degrees import scales, shares_by_degrees, whole_degrees
+from lograb.attacks.posterior.row_degrees import scales, whole_degrees
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
 
@@ -37,8 +36,6 @@ CLASSES_TO = 1e-5
 """Error, in units of 1 / √q, up to which equal rows are told from similar ones."""
 ALIVE = 30.0
 """Errors that the largest entry of a column must exceed to say something about a component."""
-LEAST = 1e-3
-"""Distance from 0 and 1 that a row keeps while several sets fit it."""
 BUDGET = 3e9
 """Sums over all rows of all patches: bounds the time, to about five minutes."""
 TRIAL, MOST_SCALES = 2e7, 16
@@ -58,7 +55,7 @@ class RowFacts:
         Rows all of whose neighbours are known: their pairs that are not listed are no edges.
     pairs : int array, shape (m, 2), i < j
     probability : float array, shape (m,)
-        1 for edges; less where members cannot be told apart, or where several sets fit rows that are not solved.
+        1 for edges; less where members cannot be told apart.
     log_chance : float array, shape (q,)
         Log probability that the row fits by chance; 0 where it was not solved by itself.
     left : float
@@ -111,8 +108,7 @@ def solve_rows(
     component, degrees, doubt = whole_degrees(vectors[:, zero], error[:, zero].mean(axis=1))
     if ((degrees < 0) | (doubt > 0)).mean() > 0.5:
         return None
-    found, shown = int(component.max()) + 1, int(zero.sum())
-    if found != shown and (found < shown or not zero.all() or value_error > ZERO):
+    if component.max() + 1 != zero.sum():
         return None  # eigenvalues that are not 0, or noise, pass for components
     solved, log_chance = degrees == 0, np.zeros(q)
     pairs, probability = [np.empty((0, 2), np.int64)], [np.empty(0)]
@@ -124,11 +120,13 @@ def solve_rows(
         tells = tells[(np.abs(vectors[np.ix_(inside, tells)]) > ALIVE * error[np.ix_(inside, tells)]).any(axis=0)]
         part = _Part(vectors[np.ix_(inside, tells)], values[tells], error[np.ix_(inside, tells)], value_error,
                      degrees[inside], doubt[inside])  # fmt: skip
-        facts = _solve_component(part, budget, progress)
+        facts, budget = _solve_component(part, budget, progress)
+        if facts is None:
+            degrees[inside] = -1
+            continue
         degrees[inside], solved[inside], log_chance[inside] = facts.degrees, facts.solved, facts.log_chance
         pairs.append(inside[facts.pairs])
         probability.append(facts.probability)
-        budget = facts.left
     return RowFacts(component, degrees, solved, np.concatenate(pairs), np.concatenate(probability), log_chance,
                     budget)  # fmt: skip
 
@@ -145,12 +143,11 @@ class _Part:
     doubt: Floats
 
 
-def _solve_component(part: _Part, budget: float, progress: Progress) -> RowFacts:
-    """Solve the rows of a component, at the smallest scale of degrees at which any can be."""
+def _solve_component(part: _Part, budget: float, progress: Progress) -> tuple[RowFacts | None, float]:
+    """Solve the rows of a component, at the smallest scale of degrees at which any can be; and what is left."""
     degrees = part.degrees
-    alone = _by_degrees(np.where(part.doubt > 0, -1, degrees), budget)
-    if not part.vectors.size or alone.solved.all() or (degrees < 1).any():
-        return alone
+    if not part.vectors.size or (degrees < 1).any():
+        return None, budget
     # Σ_a μ_a² u_ia² is at most Σ_j S_ij², which large degrees make small.
     least = float((((1.0 - part.values) * part.vectors) ** 2).sum(axis=1).max()) * int(degrees.min())
     able = [1] if part.doubt.any() else scales(degrees)
@@ -162,23 +159,8 @@ def _solve_component(part: _Part, budget: float, progress: Progress) -> RowFacts
         if state.log_chance.any() and len(possible) > 1:
             budget = peel(state, budget, progress)
         if state.log_chance.any() or len(possible) == 1:
-            facts = _facts(state, label, np.where(part.doubt > 0, -1, scale * degrees), budget)
-            return facts if facts.solved.all() or not len(alone.pairs) else replace(alone, left=budget)
-    return replace(alone, left=budget)
-
-
-def _by_degrees(degrees: Ints, left: float) -> RowFacts:
-    """Say what degrees alone tell about a component: all of it where only one graph has them."""
-    n = len(degrees)
-    shares, nothing = shares_by_degrees(degrees), np.zeros(n, np.int64)
-    if shares is None:
-        possible = [] if (degrees < 1).any() else scales(degrees)
-        known = degrees * possible[0] if len(possible) == 1 else np.full(n, -1)
-        return RowFacts(nothing, known, nothing > 0, np.empty((0, 2), np.int64), np.empty(0), np.zeros(n), left)
-    pairs = np.argwhere(np.triu(shares, k=1) > 0)
-    sure = ((shares == 0) | (shares == 1)).all(axis=1)
-    known = np.where(sure, np.rint(shares.sum(axis=1)), -1).astype(np.int64)
-    return RowFacts(nothing, known, sure, pairs, shares[pairs[:, 0], pairs[:, 1]], np.zeros(n), left)
+            return _facts(state, label, np.where(part.doubt > 0, -1, scale * degrees), budget), budget
+    return None, budget
 
 
 def _classes(part: _Part) -> tuple[Rows, Ints]:
@@ -234,18 +216,10 @@ def _facts(state: Rows, label: Ints, degrees: Ints, left: float) -> RowFacts:
 
 
 def _shares(state: Rows, solved: Bools) -> dict[tuple[int, int], float]:
-    """Give pairs of classes the share of their pairs that are edges: by links, else by how the two rows lean."""
+    """Give linked pairs of classes, one of them solved, the share of their pairs that are edges."""
     shares = {}
     for here, links in enumerate(state.links):
         for there, number in links.items():
             if here <= there and (solved[here] or solved[there]):
                 shares[here, there] = number / float(state.size[there] - (here == there))
-    for here, leaning in state.leaning.items():
-        for there in leaning:
-            ends = min(here, there), max(here, there)
-            if here != there and ends not in shares and not solved[here] and not solved[there]:
-                views = [state.leaning[a].get(b, 0.0) / state.size[b] for a, b in (ends, ends[::-1])
-                         if a in state.leaning and b not in state.links[a]]  # fmt: skip
-                if views:
-                    shares[ends] = float(expit(logit(np.clip(views, LEAST, 1.0 - LEAST)).mean()))
     return shares

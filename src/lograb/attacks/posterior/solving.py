@@ -37,7 +37,7 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     for patch in np.flatnonzero(fitting).tolist():
         block = seen.block(patch)
         values = seen.spectrum(patch)
-        if not values.any():  # components and degrees only: `solve_rows` reads them, but judging then does worse
+        if not values.any():  # components and degrees only
             continue
         error = np.maximum(rounding_error(block), np.sqrt(scene.variance[patch]))
         value_error = max(blur, float(rounding_error(values[values > 0]).max(initial=0.0)), VALUE_ERROR)
