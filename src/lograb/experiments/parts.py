@@ -16,7 +16,7 @@ import numpy as np
 import pymetis
 import scipy.sparse as sp
 
-from lograb.attacks import label_of
+from lograb.attacks import Attack, label_of
 from lograb.errors import LograbError
 from lograb.experiments.work import alone, clear_peak, peak
 from lograb.experiments.workers import Job, open_client, run_jobs
@@ -54,12 +54,16 @@ class InParts:
         """Judge all parts and join the answers."""
         if not 1 <= self.parts <= max(1, seen.n_patches):
             raise LograbError(f"{seen.n_patches} patches cannot be cut into {self.parts} parts: choose fewer")
-        part = cut_patches(seen, self.parts, int(rng.integers(2**31 - 1)))
-        streams = rng.spawn(self.parts)
         attacker = choose_attack(self.attack)
+        costs = attacker.costs(seen) if isinstance(attacker, Attack) else seen.sizes**2
+        part = cut_patches(seen, costs, self.parts, int(rng.integers(2**31 - 1)))
+        streams = rng.spawn(self.parts)
         every = "centres" in getattr(attacker, "uses", ())
-        jobs = [Job(("", i), _judge, (attacker, streams[i]), (str(i), show, (seen, part == i, every)), True)
-                for i in range(self.parts)]  # fmt: skip
+        jobs = []
+        for i, stream in enumerate(streams):
+            own = part == i
+            mine = attacker.for_part(int(costs[own].sum())) if isinstance(attacker, Attack) else attacker
+            jobs.append(Job(("", i), _judge, (mine, stream), (str(i), show, (seen, own, every)), True))
         answers: dict[int, Reconstruction] = {}
         refused: list[LograbError] = []
         with open_client(self.workers, self.scheduler) as client:
@@ -77,13 +81,19 @@ class InParts:
         if len(refused) == self.parts:
             raise refused[0]
         answer = join(seen, part, [answers[i] for i in range(self.parts)])
+        if isinstance(attacker, Attack):
+            answer = attacker.finish(answer)
         return replace(answer, diagnostics={**answer.diagnostics, "parts_refused": [str(one) for one in refused]})
 
 
-def cut_patches(seen: Observations, parts: int, seed: int) -> Ints:
+def cut_patches(seen: Observations, costs: Ints, parts: int, seed: int) -> Ints:
     """Give every patch a part, so that parts cost alike and patches with common members stay together.
 
-    METIS cuts the graph of patches and nodes, where a patch weighs the pairs it holds.
+    METIS cuts the graph of patches and nodes, where a patch weighs the pairs that are looked at in it.
+
+    Parameters
+    ----------
+    costs : int64 array, shape (n_patches,)
     """
     m, n = seen.n_patches, seen.n_nodes
     if parts == 1:
@@ -92,7 +102,7 @@ def cut_patches(seen: Observations, parts: int, seed: int) -> Ints:
     both = sp.csr_array((np.ones(len(owner), np.int8), (owner, m + seen.nodes)), shape=(m + n, m + n))
     both = sp.csr_array(both + both.T)
     weights = np.zeros(m + n, dtype=np.int64)
-    weights[:m] = np.maximum(1, seen.sizes**2 * 10**6 // max(1, int((seen.sizes**2).sum())))
+    weights[:m] = np.maximum(1, costs * 10**9 // max(1, int(costs.sum())))
     _, part = pymetis.part_graph(parts, pymetis.CSRAdjacency(both.indptr, both.indices), vweights=weights.tolist(),
                                  options=pymetis.Options(seed=seed))  # fmt: skip
     return np.asarray(part[:m], dtype=np.int64)

@@ -51,6 +51,21 @@ class Afr(AfrSettings, Attack):
         """Rebuild the graph by AFR."""
         return afr(seen, rng, self)
 
+    def costs(self, seen: Observations) -> Ints:
+        """Count the pairs of each patch; none in those that are too large."""
+        return np.where(seen.sizes <= self.max_size, super().costs(seen), 0)
+
+    def for_part(self, entries: int) -> Attack:
+        """Leave the cap on a node's edges to the joined answer: a node may lie in several parts."""
+        return self.model_copy(update={"top_k": None})
+
+    def finish(self, joined: Reconstruction) -> Reconstruction:
+        """Keep the best edges of each node, by the ranking of the whole."""
+        if self.top_k is None:
+            return joined
+        kept = among_best(joined.edges, joined.scores, self.top_k, joined.n_nodes)
+        return replace(joined, edges=joined.edges[kept], scores=joined.scores[kept])
+
 
 def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DEFAULTS) -> Reconstruction:
     """Rebuild the graph by AFR."""
