@@ -61,6 +61,8 @@ def test_a_pair_goes_by_the_part_with_more_of_its_patches(instance):
              for side in (0, 1)]  # fmt: skip
     answers = [lograb.Reconstruction(seen.n_nodes, [pair], [score], list(pair)) for score in (0.25, 0.75)]
     assert join(seen, part, answers).scores.tolist() == [0.75 if count[1] > count[0] else 0.25]
+    odds = np.average([1 / 3, 3.0], weights=count)  # of 0.25 and 0.75
+    assert join(seen, part, answers, average=True).judged_scores.tolist() == pytest.approx([odds / (1 + odds)])
 
 
 def test_parts_read_the_patches_that_the_whole_reads(instance):

@@ -27,6 +27,8 @@ class Attack(BaseModel):
     scenario : who attacks, with what
     cost : what its time grows with
     extra : the optional dependency that it needs
+    averages : whether its odds on a pair, score / (1 - score), are a mean over the patches that contain it: so are
+        then those of an answer joined from parts
     small_only : whether it refuses all but small graphs; such an attack runs only where it is asked for by name
     """
 
@@ -40,6 +42,7 @@ class Attack(BaseModel):
     optional: ClassVar[tuple[str, ...]] = ()
     trivial: ClassVar[bool] = False
     extra: ClassVar[str | None] = None
+    averages: ClassVar[bool] = False
     small_only: ClassVar[bool] = False
 
     if not TYPE_CHECKING:  # a type checker reads the parameters off the fields
