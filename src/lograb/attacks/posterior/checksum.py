@@ -73,7 +73,8 @@ def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
     def questions() -> Iterable[Question]:
         for batch in scene.batches:
             entry = scene.entry[batch.entries]
-            given, doubtful = beliefs.log_odds[entry], open_[entry].reshape(len(batch.which), -1).any(axis=1)
+            given = beliefs.log_odds[entry]
+            doubtful = np.asarray(open_[entry].reshape(len(batch.which), -1).any(axis=1))
             others = np.clip(given - beliefs.own[batch.entries], -MAX_COST, MAX_COST)
             asked = np.arange(len(batch.which) if batch.size <= MAX_SIZE[0] else 0)
             nothing = np.zeros((len(batch.which), 1, 1))
@@ -106,7 +107,8 @@ def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
                 if asked:
                     fixed = batch.matrix(view.known[entry].astype(float))
                     given = batch.matrix(view.log_odds[entry])
-                    yield Question(batch, np.array(asked), open_.any(axis=1), given, MAX_COST * fixed, fixed)
+                    doubtful = np.asarray(open_.any(axis=1))
+                    yield Question(batch, np.array(asked), doubtful, given, MAX_COST * fixed, fixed)
 
         found, passed = _ask(scene, questions(), len(doubt), "checking patches again")
         new = (known == 0) & (found != 0)
