@@ -16,7 +16,7 @@ SCRIPTS = {
     "defences": ["subspace"],
     "generation": ["cora", "citation", "large", "growth", "global"],
     "neural": ["speed"],
-    "reconstruction": ["rules", "rivals", "pairs", "speed"],
+    "reconstruction": ["rules", "rivals", "pairs", "speed", "many"],
     "self_knowledge": ["generated", "real", "ablation", "show"],
     "sweeps": ["overhead"],
     "variational": ["exact", "recovery", "rivals", "truth", "budget", "growth"],

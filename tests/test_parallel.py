@@ -109,3 +109,21 @@ def test_torch_is_held_to_one_thread_where_the_work_is_small(monkeypatch, work):
             assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_little_work_stays_in_one_thread_and_much_does_not(monkeypatch):
+    """A small graph of many must not pay for threads; what comes after it has all cores again."""
+    monkeypatch.setattr(parallel, "_most", 3)
+    seen = []
+
+    def attack(observations, rng):
+        seen.append(parallel.n_cores())
+        none = np.empty(0, np.int64)
+        return lograb.Reconstruction(observations.n_nodes, none.reshape(0, 2), np.empty(0), none)
+
+    small, large = lograb.generate("karate"), lograb.generate("citation")
+    assert small.observations.sizes @ small.observations.sizes < parallel.FEW_PAIRS
+    for instance in (small, large, small):
+        lograb.attack(instance, attack)
+    assert seen == [1, 3, 1]
+    assert parallel.n_cores() == 3

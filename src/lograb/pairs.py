@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ Bits = npt.NDArray[np.uint64]
 
 # Words of 64 nodes that are worked on at a time.
 WORDS = 8
+# Members up to which the positions of a patch's pairs are kept: to list them takes longer than to use them.
+FEW = 64
 
 
 def edge_keys(edges: Ints, n_nodes: int) -> Ints:
@@ -58,8 +61,21 @@ def members_of(seen: Observations, which: Ints, q: int) -> Ints:
 
 def pair_keys(members: Ints, n_nodes: int) -> tuple[Ints, tuple[Ints, Ints]]:
     """Number all pairs inside each patch as u * n_nodes + w, and list their positions i < j in it."""
-    upper = np.triu_indices(members.shape[1], k=1)
+    upper = upper_pairs(members.shape[1])
     return members[:, upper[0]] * n_nodes + members[:, upper[1]], upper
+
+
+def upper_pairs(q: int) -> tuple[Ints, Ints]:
+    """List the positions i < j of all pairs of q members, row by row. Those of small patches are kept."""
+    return _few_pairs(q) if q <= FEW else np.triu_indices(q, k=1)
+
+
+@lru_cache(maxsize=FEW + 1)
+def _few_pairs(q: int) -> tuple[Ints, Ints]:
+    one, other = np.triu_indices(q, k=1)
+    one.setflags(write=False)
+    other.setflags(write=False)
+    return one, other
 
 
 def unpair(keys: Ints, n_nodes: int) -> Ints:

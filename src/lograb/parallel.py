@@ -12,7 +12,8 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from threadpoolctl import ThreadpoolController
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 FEW_ROWS = 20_000
+FEW_PAIRS = 20_000
 
 
 _most: int | None = None
@@ -33,8 +35,27 @@ def hold_threads(most: int | None) -> None:
     _most = most
 
 
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def cores_for(pairs: int) -> Iterator[None]:
+    """Leave all cores to a task about many pairs; one about few takes one: threads would wait for each other."""
+    if pairs >= FEW_PAIRS:
+        yield
+        return
+    before = _alone.set(True)
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _alone.reset(before)
+
+
 def n_cores() -> int:
-    """Count the cores this process may use."""
+    """Count the cores this process, or the task at hand, may use."""
+    if _alone.get():
+        return 1
     if _most is not None:
         return _most
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -307,3 +307,21 @@ def test_checked_pairs_are_right_and_checks_help():
         right.append(np.isin(edge_keys(answer.judged[answer.judged_scores > 0.999], instance.n_nodes), true))
     assert np.mean(gains) > 0.01
     assert np.concatenate(right).mean() > 0.995
+
+
+def test_patches_without_an_open_pair_are_checked_but_not_weighed(monkeypatch):
+    """Where all nodes are centres of balls membership decides everything: nothing hangs on a check."""
+    asked = []
+
+    def counted(*given):
+        asked.append(given)
+        return judge(*given)
+
+    monkeypatch.setattr("lograb.attacks.posterior.checksum.judge", counted)
+    for p, weighed in ((1.0, False), (0.6, True)):
+        instance = lograb.generate("karate", d=1, p=p, k=32, sigma=0.01)
+        asked.clear()
+        told = posterior(instance.observations, np.random.default_rng(0)).diagnostics
+        assert bool(asked) == weighed
+        assert sum(told["passed"]) + told["not_passed"] == instance.observations.n_patches
+        assert sum(told["passed"]) >= 0.9 * instance.observations.n_patches

@@ -14,7 +14,7 @@ def instance():
 
 def test_a_part_sees_all_members_but_its_own_embeddings(instance):
     seen = instance.observations
-    part = cut_patches(seen, 3, 0)
+    part = cut_patches(seen, seen.sizes**2, 3, 0)
     assert set(part.tolist()) == {0, 1, 2}
     for number in range(3):
         shown, mine = (show(seen, part == number, members) for members in (True, False))
@@ -30,7 +30,7 @@ def test_a_part_sees_all_members_but_its_own_embeddings(instance):
 
 def test_patches_with_common_members_stay_together(instance):
     seen = instance.observations
-    part, drawn = cut_patches(seen, 4, 0), np.random.default_rng(0).integers(4, size=seen.n_patches)
+    part, drawn = cut_patches(seen, seen.sizes**2, 4, 0), np.random.default_rng(0).integers(4, size=seen.n_patches)
 
     def torn(labels):
         """Count nodes whose patches lie in several parts."""
@@ -61,6 +61,57 @@ def test_a_pair_goes_by_the_part_with_more_of_its_patches(instance):
              for side in (0, 1)]  # fmt: skip
     answers = [lograb.Reconstruction(seen.n_nodes, [pair], [score], list(pair)) for score in (0.25, 0.75)]
     assert join(seen, part, answers).scores.tolist() == [0.75 if count[1] > count[0] else 0.25]
+    odds = np.average([1 / 3, 3.0], weights=count)  # of 0.25 and 0.75
+    assert join(seen, part, answers, average=True).judged_scores.tolist() == pytest.approx([odds / (1 + odds)])
+
+
+def test_parts_read_the_patches_that_the_whole_reads(instance):
+    """A part's budget is its share of the whole's; the patches beyond it are members only in both."""
+    seen = instance.observations
+    attack = lograb.attacks.Posterior(max_entries=20_000)
+    whole = lograb.attack(instance, attack).diagnostics["patches"]
+    assert whole["over_budget"] > 10
+    costs = attack.costs(seen)
+    assert (costs > 0).sum() == whole["read"]
+    assert costs.sum() <= 20_000
+    part = cut_patches(seen, costs, 3, 0)
+    read = np.zeros(seen.n_patches, dtype=bool)
+    for number in range(3):
+        own = part == number
+        mine = attack.for_part(int(costs[own].sum()))
+        assert costs[own].sum() < 0.4 * costs.sum()  # so the patches beyond the budget weigh nothing
+        shown = show(seen, own, True)
+        assert lograb.attack(shown, mine).diagnostics["patches"]["read"] == (costs[own] > 0).sum()
+        read |= mine.costs(shown) > 0
+    assert np.array_equal(read, costs > 0)
+
+
+@pytest.mark.parametrize("output", ["cap", "fill"])
+def test_the_cap_holds_in_the_joined_answer(instance, scheduler, output):
+    """Each claim is among the two best of one of its nodes, out of all that are joined."""
+    attack = lograb.attacks.Afr(top_k=2, output=output)
+    joined = lograb.attack(instance, InParts(attack, 3, scheduler=scheduler))
+    pairs, scores = joined.judged, joined.judged_scores
+    order = np.lexsort((np.arange(len(pairs)), -scores))
+    taken, best = np.zeros(instance.n_nodes, dtype=int), set()
+    for u, w in pairs[order[scores[order] >= (0.5 if output == "cap" else 0.0)]].tolist():
+        if min(taken[u], taken[w]) < 2:
+            best.add((u, w))
+        taken[[u, w]] += 1
+    assert set(map(tuple, joined.edges.tolist())) == best
+    whole = lograb.attack(instance, attack)
+    assert len(joined.edges) == pytest.approx(len(whole.edges), rel=0.01)
+    assert lograb.evaluate(instance, joined).f1 == pytest.approx(lograb.evaluate(instance, whole).f1, abs=0.002)
+
+
+def test_patches_that_are_left_out_weigh_nothing():
+    hub = lograb.generate("citation", p=0.6, k=8, seed=1).observations
+    attack = lograb.attacks.Afr(max_size=int(np.quantile(hub.sizes, 0.99)))
+    costs = attack.costs(hub)
+    part = cut_patches(hub, costs, 4, 0)
+    shares = np.bincount(part, costs, 4) / costs.sum()
+    assert shares.max() < 0.3
+    assert np.array_equal(costs == 0, hub.sizes > attack.max_size)
 
 
 def test_too_many_parts_are_refused(instance):

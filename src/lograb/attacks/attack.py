@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from lograb.errors import LograbError, unknown_name
 from lograb.progress import Progress, ignore
 from lograb.spec import first_problem
-from lograb.types import Observations, Reconstruction
+from lograb.types import Ints, Observations, Reconstruction
 
 SPECTRAL = ("members", "eigenvalues", "eigenvectors")
 
@@ -27,6 +27,8 @@ class Attack(BaseModel):
     scenario : who attacks, with what
     cost : what its time grows with
     extra : the optional dependency that it needs
+    averages : whether its odds on a pair, score / (1 - score), are a mean over the patches that contain it: so are
+        then those of an answer joined from parts
     small_only : whether it refuses all but small graphs; such an attack runs only where it is asked for by name
     """
 
@@ -40,6 +42,7 @@ class Attack(BaseModel):
     optional: ClassVar[tuple[str, ...]] = ()
     trivial: ClassVar[bool] = False
     extra: ClassVar[str | None] = None
+    averages: ClassVar[bool] = False
     small_only: ClassVar[bool] = False
 
     if not TYPE_CHECKING:  # a type checker reads the parameters off the fields
@@ -63,6 +66,18 @@ class Attack(BaseModel):
     def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
         """Rebuild the graph; so an attack is also a function of observations and a generator."""
         return self.reconstruct(seen, rng)
+
+    def costs(self, seen: Observations) -> Ints:
+        """Count the pairs that it looks at in each patch; 0 in those that it leaves out because of their size."""
+        return np.asarray(seen.sizes * (seen.sizes - 1) // 2)
+
+    def for_part(self, entries: int) -> Attack:
+        """Give the attack that judges one part of the patches, with so many pairs to look at by `costs`."""
+        return self
+
+    def finish(self, joined: Reconstruction) -> Reconstruction:
+        """Do to the joined answer of all parts what has to see all pairs of a node at once."""
+        return joined
 
     @property
     def label(self) -> str:

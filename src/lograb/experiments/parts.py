@@ -2,7 +2,8 @@
 
 A part sees its own patches. An attack that uses centres, and so reads members apart from embeddings, also sees who
 sits in which patch of the whole graph; embeddings are what takes memory. The cut keeps patches with common members
-together, so that few pairs are judged in two parts. Such a pair goes by the part where more patches contain it.
+together, so that few pairs are judged in two parts. Such a pair goes by the part where more patches contain it,
+or by the mean of both if the attack averages over patches. Budgets and caps are those of the whole graph.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import pymetis
 import scipy.sparse as sp
 
-from lograb.attacks import label_of
+from lograb.attacks import Attack, label_of
 from lograb.errors import LograbError
 from lograb.experiments.work import alone, clear_peak, peak
 from lograb.experiments.workers import Job, open_client, run_jobs
@@ -25,6 +26,9 @@ from lograb.progress import Progress, ignore
 from lograb.ragged import pointer, ranges
 from lograb.tasks.isolation import choose_attack
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
+
+ALMOST = 1.0 - 1e-12
+"""Largest score that has odds."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,16 @@ class InParts:
         """Judge all parts and join the answers."""
         if not 1 <= self.parts <= max(1, seen.n_patches):
             raise LograbError(f"{seen.n_patches} patches cannot be cut into {self.parts} parts: choose fewer")
-        part = cut_patches(seen, self.parts, int(rng.integers(2**31 - 1)))
-        streams = rng.spawn(self.parts)
         attacker = choose_attack(self.attack)
+        costs = attacker.costs(seen) if isinstance(attacker, Attack) else seen.sizes**2
+        part = cut_patches(seen, costs, self.parts, int(rng.integers(2**31 - 1)))
+        streams = rng.spawn(self.parts)
         every = "centres" in getattr(attacker, "uses", ())
-        jobs = [Job(("", i), _judge, (attacker, streams[i]), (str(i), show, (seen, part == i, every)), True)
-                for i in range(self.parts)]  # fmt: skip
+        jobs = []
+        for i, stream in enumerate(streams):
+            own = part == i
+            mine = attacker.for_part(int(costs[own].sum())) if isinstance(attacker, Attack) else attacker
+            jobs.append(Job(("", i), _judge, (mine, stream), (str(i), show, (seen, own, every)), True))
         answers: dict[int, Reconstruction] = {}
         refused: list[LograbError] = []
         with open_client(self.workers, self.scheduler) as client:
@@ -76,14 +84,21 @@ class InParts:
                 self.progress("judging parts", len(answers), self.parts)
         if len(refused) == self.parts:
             raise refused[0]
-        answer = join(seen, part, [answers[i] for i in range(self.parts)])
+        averages = getattr(attacker, "averages", False)
+        answer = join(seen, part, [answers[i] for i in range(self.parts)], averages)
+        if isinstance(attacker, Attack):
+            answer = attacker.finish(answer)
         return replace(answer, diagnostics={**answer.diagnostics, "parts_refused": [str(one) for one in refused]})
 
 
-def cut_patches(seen: Observations, parts: int, seed: int) -> Ints:
+def cut_patches(seen: Observations, costs: Ints, parts: int, seed: int) -> Ints:
     """Give every patch a part, so that parts cost alike and patches with common members stay together.
 
-    METIS cuts the graph of patches and nodes, where a patch weighs the pairs it holds.
+    METIS cuts the graph of patches and nodes, where a patch weighs the pairs that are looked at in it.
+
+    Parameters
+    ----------
+    costs : int64 array, shape (n_patches,)
     """
     m, n = seen.n_patches, seen.n_nodes
     if parts == 1:
@@ -92,7 +107,7 @@ def cut_patches(seen: Observations, parts: int, seed: int) -> Ints:
     both = sp.csr_array((np.ones(len(owner), np.int8), (owner, m + seen.nodes)), shape=(m + n, m + n))
     both = sp.csr_array(both + both.T)
     weights = np.zeros(m + n, dtype=np.int64)
-    weights[:m] = np.maximum(1, seen.sizes**2 * 10**6 // max(1, int((seen.sizes**2).sum())))
+    weights[:m] = np.maximum(1, costs * 10**9 // max(1, int(costs.sum())))
     _, part = pymetis.part_graph(parts, pymetis.CSRAdjacency(both.indptr, both.indices), vweights=weights.tolist(),
                                  options=pymetis.Options(seed=seed))  # fmt: skip
     return np.asarray(part[:m], dtype=np.int64)
@@ -129,13 +144,19 @@ def _nothing(n_nodes: int) -> Reconstruction:
     return Reconstruction(n_nodes, none.reshape(0, 2), np.empty(0), none)
 
 
-def join(seen: Observations, part: Ints, answers: Sequence[Reconstruction]) -> Reconstruction:
-    """Join the answers of parts: every pair goes by the part that has most of the patches that contain it."""
+def join(
+    seen: Observations, part: Ints, answers: Sequence[Reconstruction], average: bool = False
+) -> Reconstruction:
+    """Join the answers of parts: every pair goes by the part that has most of the patches that contain it.
+
+    With `average` the odds of a pair that several parts list are their mean, weighted by these patches.
+    """
     n = seen.n_nodes
     every = [_listed(answer) for answer in answers]
     keys = np.unique(np.concatenate([listed for listed, _, _ in every]))
     scores, claimed = np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
     best, twice = np.full(len(keys), -1), np.zeros(len(keys), dtype=np.int64)
+    odds, share = np.zeros(len(keys)), np.zeros(len(keys))
     for i, (listed, told_scores, told_claims) in enumerate(every):
         common = _common(seen, part == i, unpair(keys, n))
         here = np.isin(keys, listed)
@@ -147,15 +168,26 @@ def join(seen: Observations, part: Ints, answers: Sequence[Reconstruction]) -> R
         scores[better], claimed[better] = 0.0, False
         mine, taken = better & here, better[here]
         scores[mine], claimed[mine] = told_scores[place[taken]], told_claims[place[taken]]
-    kept = best % 2 == 1
-    keys, scores, claimed = keys[kept], scores[kept], claimed[kept]
-    pairs, chances = unpair(keys, n), [answer.unlisted for answer in answers]
+        told = np.minimum(told_scores[place], ALMOST)
+        odds[here] += common[here] * told / (1.0 - told)
+        share[here] += common[here]
+    if average:
+        odds /= np.maximum(share, 1.0)
+        scores = np.where(twice > 1, odds / (1.0 + odds), scores)
+    kept = share > 0 if average else best % 2 == 1
+    claimed, scores, pairs = claimed[kept], scores[kept], unpair(keys[kept], n)
+    nodes = np.unique(np.concatenate([answer.nodes for answer in answers]))
+    return Reconstruction(n, pairs[claimed], scores[claimed], nodes, pairs, scores,
+                          **_told(answers, int((twice > 1).sum())))  # fmt: skip
+
+
+def _told(answers: Sequence[Reconstruction], twice: int) -> dict[str, Any]:
+    """What answers of parts tell beside their pairs."""
+    chances = [answer.unlisted for answer in answers]
     unlisted = None if None in chances else float(np.mean([chance or 0.0 for chance in chances]))
     highest = max(answer.diagnostics.get("peak_memory") or 0 for answer in answers)
-    told = {"parts": len(answers), "judged_twice": int((twice > 1).sum()), "peak_memory_per_part": highest}
-    nodes = np.unique(np.concatenate([answer.nodes for answer in answers]))
-    return Reconstruction(n, pairs[claimed], scores[claimed], nodes, pairs, scores, diagnostics=told,
-                          unlisted=unlisted)  # fmt: skip
+    told = {"parts": len(answers), "judged_twice": twice, "peak_memory_per_part": highest}
+    return {"diagnostics": told, "unlisted": unlisted}
 
 
 def _listed(answer: Reconstruction) -> tuple[Ints, Floats, Bools]:

@@ -22,6 +22,7 @@ from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.metrics import EdgeCounts, Ranking, bootstrap_interval, calibration, count_edges, list_f1
 from lograb.pairs import edge_keys, shared_pairs
+from lograb.parallel import cores_for
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.score import PatchScores, Score
@@ -117,7 +118,8 @@ def _run(
     """Run an attack on a copy of what is seen of one graph, and note who answered and how long it took."""
     seen = private_copy(seen)
     start = time.perf_counter()
-    found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
+    with cores_for(int(seen.sizes @ seen.sizes)):
+        found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
     seconds = time.perf_counter() - start
     if not isinstance(found, Reconstruction):
         raise LograbError(f"the attack '{label_of(attack)}' must return a lograb.Reconstruction, "

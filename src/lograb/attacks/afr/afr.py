@@ -44,12 +44,34 @@ class Afr(AfrSettings, Attack):
     uses = SPECTRAL
     scenario = "the paper's attack: trusts patches by fidelity, stitches them into islands, adjusts, cross-votes"
     cost = "pairs in patches, and stitches tried"
+    averages = True
 
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Rebuild the graph by AFR."""
         return afr(seen, rng, self)
+
+    def costs(self, seen: Observations) -> Ints:
+        """Count the pairs of each patch; none in those that are too large."""
+        return np.where(seen.sizes <= self.max_size, super().costs(seen), 0)
+
+    def for_part(self, entries: int) -> Attack:
+        """Leave the cap on a node's edges to the joined answer: a node may lie in several parts."""
+        return self.model_copy(update={"top_k": None})
+
+    def finish(self, joined: Reconstruction) -> Reconstruction:
+        """Claim what passes, and of that the best edges of each node, by the ranking of the whole."""
+        assert joined.judged is not None
+        assert joined.judged_scores is not None
+        claimed = joined.judged_scores >= self.passing
+        if self.cross_voting == "merged":  # votes pass no threshold
+            claimed |= np.isin(edge_keys(joined.judged, joined.n_nodes), edge_keys(joined.edges, joined.n_nodes))
+        edges, scores = joined.judged[claimed], joined.judged_scores[claimed]
+        if self.top_k is not None:
+            kept = among_best(edges, scores, self.top_k, joined.n_nodes)
+            edges, scores = edges[kept], scores[kept]
+        return replace(joined, edges=edges, scores=scores)
 
 
 def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DEFAULTS) -> Reconstruction:
@@ -71,7 +93,7 @@ def afr(seen: Observations, rng: np.random.Generator, settings: AfrSettings = DE
         keys, margins = _judge(seen, trust, group_means(seen, assembly.positions, assembly.group), None, settings)
     scores = np.maximum(margins, 0.0) / (1.0 + np.maximum(margins, 0.0))
     judged = unpair(keys, max(seen.n_nodes, 1))
-    claimed = scores >= (0.5 if settings.output == "cap" else 0.0)
+    claimed = scores >= settings.passing
     if settings.top_k is not None:
         claimed[claimed] = among_best(judged[claimed], scores[claimed], settings.top_k, seen.n_nodes)
     nodes = np.unique(seen.nodes[np.isin(owners(seen.ptr), core)])

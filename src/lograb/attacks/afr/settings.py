@@ -89,6 +89,11 @@ class AfrSettings(BaseModel):
         """Divide the entries of kernels by their thresholds; see `lograb.attacks.thresholds.margins`."""
         return margins(kernel, vectors, values, self.t, self.threshold, self.tau)
 
+    @property
+    def passing(self) -> float:
+        """Score from which a pair may be claimed."""
+        return 0.5 if self.output == "cap" else 0.0
+
     def gamma_at(self, k: int) -> float:
         """Give the scaling for embeddings of k columns."""
         if self.gamma is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
-from lograb.pairs import members_of
+from lograb.pairs import members_of, upper_pairs
 from lograb.types import Floats, Ints, Observations
 
 # One (b, q, q) array of a batch; about thirty of them are alive at a time.
@@ -96,7 +96,7 @@ class Batch:
 
     def matrix(self, flat: Floats) -> Floats:
         """Spread values of its pairs into symmetric (b, q, q) matrices; the inverse of `pairs`."""
-        rows, cols = np.triu_indices(self.size, k=1)
+        rows, cols = upper_pairs(self.size)
         full = np.zeros((len(self.which), self.size, self.size))
         full[:, rows, cols] = flat.reshape(len(self.which), -1)
         full[:, cols, rows] = full[:, rows, cols]
@@ -104,7 +104,7 @@ class Batch:
 
     def pairs(self, matrices: Floats) -> Floats:
         """Take the pairs out of (b, q, q) matrices, flat."""
-        rows, cols = np.triu_indices(self.size, k=1)
+        rows, cols = upper_pairs(self.size)
         return np.asarray(matrices[:, rows, cols]).ravel()
 
 

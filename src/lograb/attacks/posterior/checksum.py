@@ -45,6 +45,8 @@ class Question:
     batch : Batch
     asked : int64 array
         Positions of the patches in the batch.
+    doubtful : bool array, shape (b,)
+        Patches with an open pair. The others are checked, but neither mended nor weighed: nothing hangs on it.
     log_odds : float array
         Of the pairs; their signs are the graph that is checked first.
     cost : float array
@@ -55,6 +57,7 @@ class Question:
 
     batch: Batch
     asked: Ints
+    doubtful: Bools
     log_odds: Floats
     cost: Floats
     known: Floats
@@ -65,13 +68,17 @@ def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
     if not scene.checkable:
         return beliefs
 
+    open_ = beliefs.open
+
     def questions() -> Iterable[Question]:
         for batch in scene.batches:
-            given = beliefs.log_odds[scene.entry[batch.entries]]
+            entry = scene.entry[batch.entries]
+            given = beliefs.log_odds[entry]
+            doubtful = np.asarray(open_[entry].reshape(len(batch.which), -1).any(axis=1))
             others = np.clip(given - beliefs.own[batch.entries], -MAX_COST, MAX_COST)
             asked = np.arange(len(batch.which) if batch.size <= MAX_SIZE[0] else 0)
             nothing = np.zeros((len(batch.which), 1, 1))
-            yield Question(batch, asked, batch.matrix(given), batch.matrix(others), nothing)
+            yield Question(batch, asked, doubtful, batch.matrix(given), batch.matrix(others), nothing)
 
     found, passed = _ask(scene, questions(), len(beliefs.keys), "checking patches")
     n_read = sum(len(batch.which) for batch in scene.batches)
@@ -100,7 +107,8 @@ def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
                 if asked:
                     fixed = batch.matrix(view.known[entry].astype(float))
                     given = batch.matrix(view.log_odds[entry])
-                    yield Question(batch, np.array(asked), given, MAX_COST * fixed, fixed)
+                    doubtful = np.asarray(open_.any(axis=1))
+                    yield Question(batch, np.array(asked), doubtful, given, MAX_COST * fixed, fixed)
 
         found, passed = _ask(scene, questions(), len(doubt), "checking patches again")
         new = (known == 0) & (found != 0)
@@ -141,7 +149,8 @@ def _check(question: Question, observed: Floats) -> tuple[Bools, Floats]:
     passed[question.asked] = passes(graphs[question.asked], batch.mu[question.asked])
     off_diagonal = ~np.eye(batch.size, dtype=bool)
     wrong = expit(-np.abs(log_odds))[:, off_diagonal].sum(axis=1) / 2
-    for at in question.asked[(passed | (wrong < MAX_WRONG[batch.size > MAX_DESCENT]))[question.asked]].tolist():
+    worth = question.doubtful & (passed | (wrong < MAX_WRONG[batch.size > MAX_DESCENT]))
+    for at in question.asked[worth[question.asked]].tolist():
         patch = Patch(observed[at], batch.mu[at], float(batch.variance[at]), log_odds[at], question.cost[at])
         if not passed[at]:
             graphs[at], passed[at] = search(patch)

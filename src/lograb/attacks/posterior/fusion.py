@@ -23,6 +23,7 @@ from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.leading import ZERO, Leading, leading
 from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
+from lograb.pairs import upper_pairs
 from lograb.parallel import ordered_map
 from lograb.types import Bools, Floats, Ints
 
@@ -287,7 +288,7 @@ def _judge(
     # If the pair is an edge, its ends have more neighbours than counted now, and an edge reads less than 1.
     more = 1.0 - batch.pairs(means)
     growth = degrees.gain / degrees.mean
-    one, two = (growth[:, index].ravel() for index in np.triu_indices(batch.size, k=1))
+    one, two = (growth[:, index].ravel() for index in upper_pairs(batch.size))
     value = 1.0 / np.sqrt((1.0 + one * more) * (1.0 + two * more))
     estimate = batch.pairs(found.estimate)
     claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)

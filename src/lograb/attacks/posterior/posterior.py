@@ -62,6 +62,15 @@ class Posterior(PosteriorSettings, Attack):
         settings = self.model_copy(update={"stages": left})
         return unsanitise(seen, posterior(read_values(seen), rng, settings, progress))
 
+    def costs(self, seen: Observations) -> Ints:
+        """Count the pairs of the patches that fit into the budget."""
+        seen, _, which, _ = _chosen(read_values(seen), self)
+        return np.where(np.isin(np.arange(seen.n_patches), which), super().costs(seen), 0)
+
+    def for_part(self, entries: int) -> Attack:
+        """Give a part its share of the budget, so that it reads the patches that the whole would read."""
+        return self.model_copy(update={"max_entries": entries})
+
 
 def posterior(
     seen: Observations, rng: np.random.Generator, settings: PosteriorSettings = DEFAULTS,
@@ -71,12 +80,8 @@ def posterior(
     use_members = "membership" in settings.channels
     if "eigenvectors" not in settings.channels:
         return _by_membership(seen, rng, use_members)
-    variance = patch_noise(seen)
-    whole, empty = seen, None
-    if "eigenvalues" in settings.channels and value_noise(seen) <= EXACT:
-        empty = edgeless(seen)
-        seen, variance = drop_isolated(seen, variance)
-    which, patches = readable(seen, variance, settings.max_entries)
+    whole, empty = seen, edgeless(seen) if _exact(seen, settings) else None
+    seen, variance, which, patches = _chosen(seen, settings)
     centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
     ball = ball_keys(whole, centres) if use_members else np.empty(0, np.int64)
     batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
@@ -94,6 +99,19 @@ def posterior(
     keys, probability, missing = beliefs.beyond
     keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
     return _answer(whole, keys, probability, told, empty=_members(whole, empty), missing=missing)
+
+
+def _exact(seen: Observations, settings: PosteriorSettings) -> bool:
+    """Whether eigenvalues are used, and can be taken at their word."""
+    return "eigenvalues" in settings.channels and value_noise(seen) <= EXACT
+
+
+def _chosen(seen: Observations, settings: PosteriorSettings) -> tuple[Observations, Floats, Ints, dict[str, int]]:
+    """Leave isolated members out; give σ² of all patches, choose those that are read, and count the others."""
+    variance = patch_noise(seen)
+    if _exact(seen, settings):
+        seen, variance = drop_isolated(seen, variance)
+    return seen, variance, *readable(seen, variance, settings.max_entries)
 
 
 def _members(seen: Observations, which: Ints | None) -> Observations | None:
