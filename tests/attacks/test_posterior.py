@@ -560,6 +560,14 @@ def test_large_patches_do_not_make_pairs_beyond_the_budget():
     assert attacked(instance, max_entries=1000)[1] == 1.0
 
 
+def test_eigenvectors_of_components_alone_say_nothing_of_pairs():
+    """Where only eigenvalues 0 are shown, the attack expects no more than it reaches."""
+    parts = nx.disjoint_union_all([nx.barabasi_albert_graph(40, 2, seed=i) for i in range(12)])
+    instance = lograb.generate(parts, strategy="global", k=8)
+    guess = lograb.attack(instance, "posterior")
+    assert guess.diagnostics["expected"]["f1"] < lograb.evaluate(instance, guess).f1 + 0.05
+
+
 def test_rows_are_solved_where_every_patch_is_over_the_budget():
     instance = lograb.generate("karate", strategy="global", k=12)
     large = lograb.generate(nx.barabasi_albert_graph(300, 2, seed=0), strategy="global", k=12)

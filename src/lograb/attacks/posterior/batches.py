@@ -18,6 +18,8 @@ LOUD = 3.0
 NOTHING, APART = 0.02, 0.1
 """Entries of a first eigenvector, times √q, that are none; and the share of such, or of the wrong sign, beyond
 which a patch is not connected."""
+ONE = 1.0 - 1e-7
+"""From which μ = 1 - λ counts as 1."""
 DROWNED = 1e-3
 """Strength below which the embedding of a patch is not read: its members and eigenvalues are."""
 
@@ -77,7 +79,8 @@ class Batch:
 
         Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge
         a complete frame is any orthonormal basis, and says nothing. Nor does a disconnected truncated patch
-        without eigenvalues, because nobody knows its components.
+        without eigenvalues, because nobody knows its components. One of which only eigenvalues 0 are shown tells
+        of components and degrees, but of no pair inside a component.
         """
         if not self.paired and not self.truncated:
             return np.zeros(len(self.which))
@@ -87,6 +90,8 @@ class Batch:
             below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
             empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
             heard = heard * (np.minimum(below, 1.0 - below) + empty < APART + self.variance * self.size)
+        if self.readable and self.truncated:
+            heard = heard * (self.mu < ONE).any(axis=1)
         return np.asarray(heard)
 
     @property
