@@ -19,6 +19,7 @@ from lograb.defences.ledger import ledger as ledger_of_graph
 from lograb.errors import LograbError, warn
 from lograb.fragment import lay_out_shared
 from lograb.instance import Instance
+from lograb.parallel import one_blas_thread
 from lograb.patches import induced_edges
 from lograb.progress import Progress, ignore
 from lograb.spec import InstanceSpec
@@ -136,7 +137,8 @@ def bound(
         if graph.key is not None:
             raise LograbError("a bound reckons with known names, and this instance has pseudonyms: leave them out"
                               ", they can only help the defender")  # fmt: skip
-        found = bound_graph(graph.observations, graph.patch_edges, rng, effort / len(instance), tell)
+        with one_blas_thread():  # many small matrices: threads would wait for each other
+            found = bound_graph(graph.observations, graph.patch_edges, rng, effort / len(instance), tell)
         bounds.append(found)
         some = np.sort(rng.permutation(len(found.edges))[:MOST_BALLS])
         differs.append(None if found.epsilon is not None

@@ -28,6 +28,7 @@ from lograb.eigen import eigh
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.observations.spectra import REPEAT_TOLERANCE
+from lograb.parallel import one_blas_thread
 from lograb.progress import Progress, ignore
 from lograb.theory.heat import normalized_laplacian
 from lograb.theory.stacks import adjacency_of
@@ -68,7 +69,8 @@ def utility(
     told: dict[str, Any] = {"classifier": "logistic regression on smoothed features and labels", "accuracy": None,
                             "accuracy_sd": None, "without_embeddings": None, "majority": None}  # fmt: skip
     if instance[0].labels is not None:
-        runs = [_classify(instance, np.random.default_rng((seed, i)), tell) for i in range(repeats)]
+        with one_blas_thread():  # many small steps: threads would wait for each other
+            runs = [_classify(instance, np.random.default_rng((seed, i)), tell) for i in range(repeats)]
         mean, spread = np.mean(runs, axis=0), np.std(runs, axis=0, ddof=1 if repeats > 1 else 0)
         told |= {"accuracy": float(mean[0]), "accuracy_sd": float(spread[0]), "without_embeddings": float(mean[1]),
                  "majority": float(mean[2])}  # fmt: skip
