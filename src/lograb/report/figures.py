@@ -108,7 +108,7 @@ def _range(figure: dict[str, Any]) -> tuple[float, float]:
                for sign in (-1, 1)]  # fmt: skip
     low, high = min(heights), max(heights)
     edge = 0.05 * (high - low) or 0.05
-    return low - edge, high + edge
+    return max(low - edge, min(low, 0.0)), high + edge
 
 
 def _text(x: Any) -> str:

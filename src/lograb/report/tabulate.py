@@ -285,7 +285,7 @@ def _figure(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> dict[
         return {}
     if layout.get("relative"):
         return {"x": over, "y": f"{y}, relative", "series": _relative([c for c in series.values() if c["y"][0]])}
-    return {"x": over, "y": y, "series": list(series.values())}
+    return {"x": {"noise": "noise, σ √q"}.get(over, over), "y": y, "series": list(series.values())}
 
 
 def _parameter(instance: dict[str, Any], over: str) -> Any:
