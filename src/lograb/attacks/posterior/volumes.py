@@ -32,6 +32,8 @@ NEAR = (0.3, 3.0)
 """Bounds of what a patch tells, in units of that mean."""
 VOLUME_ERROR = 0.03
 """Variance of the logarithm of a volume that no hub tells."""
+FOURTH_ERROR, FEWER = 0.2, 0.16
+"""Standard deviation of log tr S⁴ for a given rim, and by how much it is smaller where the rim is dense."""
 SOME_DENSE = 0.25
 """Share of patches with a dense rim before any of them is seen."""
 STEPS = 20
@@ -163,28 +165,45 @@ class Rims(NamedTuple):
     volume: Floats
     """Logarithm of vol / (q - 1), by the hub's entry and the eigenvalues, each by its error."""
     off: Floats
-    """Squared difference between the two, in units of its variance."""
+    """Squared differences to what was seen, in units of their variance."""
 
 
 def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
     """Estimate volumes of patches with a known hub.
 
     If the degrees on the rim are 1 / x, tr S² is (q - 1) (x - x²) + 2 x: for a given one there are two solutions.
+    Where the whole spectrum is known, tr S⁴ tells which it is.
     """
     (patch, _), q = first.hubs, batch.size
     expected = np.tile(np.log(np.maximum(otherwise / (q - 1), 2.0)), (2, 1))
+    shape = np.zeros(expected.shape)
     if batch.valued and q > 3:
         trace = q * mean_square(batch)[0][patch]
         root = np.sqrt(np.maximum((q + 1.0) ** 2 - 4.0 * (q - 1.0) * trace, 0.0))
         x = (q + 1.0 + np.stack([root, -root])) / (2.0 * (q - 1.0))
-        expected = np.log1p(1.0 / np.clip(x, 1.0 / (q - 1.0), 1.0))
+        x = np.clip(x, 1.0 / (q - 1.0), 1.0)
+        expected = np.log1p(1.0 / x)
+        if not batch.truncated:
+            fourth = np.log((batch.mu[patch] ** 4).sum(axis=1))
+            shape = ((fourth - _log_fourth(x, q)) / FOURTH_ERROR) ** 2
     if not np.isfinite(first.variance).all():
-        return Rims(expected, np.zeros(expected.shape))
+        return Rims(expected, shape)
     error = 4.0 * first.variance[first.hubs] * np.exp(expected)
     value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY)) - np.minimum(error, 1.0) / 4.0
     share = VOLUME_ERROR / (VOLUME_ERROR + error)
     off = (value - expected) ** 2 / (error + VOLUME_ERROR) + np.log(error + VOLUME_ERROR)
-    return Rims(share * value + (1.0 - share) * expected, off)
+    return Rims(share * value + (1.0 - share) * expected, off + shape)
+
+
+def _log_fourth(x: Floats, q: int) -> Floats:
+    """Logarithm of tr S⁴ for a hub and a rim of degrees 1 / x, sparse in the first row and dense in the second.
+
+    S has the eigenvalues 1 and -x, and those of the rim times x: with m = 1 / x - 1 neighbours on the rim, of each of
+    its q - 1 members, 2 m² - m closed walks of four steps begin there (m if less than one), on a dense rim fewer.
+    """
+    m = 1.0 / x - 1.0
+    walks = (q - 1.0) * m * np.maximum(2.0 * m - 1.0, 1.0)
+    return np.asarray(np.log(1.0 + x**4 * (1.0 + walks)) - [[0.0], [FEWER]])
 
 
 def _share_dense(off: Floats) -> float:
