@@ -67,6 +67,11 @@ class Leading:
             return np.repeat(values.sum(axis=1, keepdims=True), values.shape[1], axis=1)
         return np.asarray(np.einsum("bij,bj->bi", self.together, values))
 
+    def of(self, which: Ints) -> Leading:
+        """Take some patches out."""
+        together = None if self.together is None else self.together[which]
+        return Leading(self.entries[which], self.variance[which], together, self.hub[which])
+
     @property
     def isolated(self) -> Bools:
         """Members without an edge in the patch, shape (b, q): d / vol is 1 there, and at most 1/2 elsewhere."""

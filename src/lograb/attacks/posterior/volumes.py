@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.evidence import attenuation
 from lograb.attacks.posterior.leading import Leading, zero_columns
-from lograb.types import Bools, Floats, Ints
+from lograb.types import Floats, Ints
 
 TYPICAL_RATIO = 2.0
 """Volume over that of a tree on the same nodes, where nothing tells."""
@@ -37,7 +37,12 @@ FOURTH_ERROR, FEWER = 0.2, 0.16
 SOME_DENSE = 0.25
 """Share of patches with a dense rim before any of them is seen."""
 STEPS = 20
-MAX_MULTIPLE = 200
+QUIET = 0.003
+"""σ² q up to which degrees are looked at as whole numbers."""
+REACH, STEPS_OUT, OFF = 0.45, 180, 0.15
+"""How far away volumes are tried, as logarithms, in how many steps, and the standard deviation of the estimate."""
+ROUGH = 0.004
+"""Error of entries times √q that comes with the distance between two volumes that are tried."""
 LEAST_ENTRY = 1e-2
 LEAST_REST = 0.05
 CALM = 1.0
@@ -148,9 +153,9 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
         found = sizes / mean_square(batch)[0][:, None] if batch.valued else found
     elif not guessed.guessed:
         found = sizes / inverse_volume(guessed, first)
-    exact = np.flatnonzero((batch.variance == 0) & batch.truncated & batch.paired)
-    if len(exact):
-        found[exact] = _whole_numbers(first, exact, found[exact])
+    calm = np.flatnonzero((batch.variance * batch.size < QUIET) & batch.truncated & batch.paired)
+    if len(calm):
+        found[calm] = whole_volumes(first.of(calm), np.clip(found, least, most)[calm])
     known = first.hubs
     if len(known[0]):
         rims = _rims(batch, first, found[known])
@@ -215,23 +220,20 @@ def _share_dense(off: Floats) -> float:
     return share
 
 
-def _whole_numbers(first: Leading, exact: Ints, about: Floats) -> Floats:
-    """Find the volumes, nearest to some, that make all degrees of a component whole numbers, without noise."""
-    shares = first.entries[exact] ** 2
-    apart: Bools | None = None if first.together is None else first.together[exact] < 0.5
-    least = np.repeat(shares.min(axis=1, keepdims=True), shares.shape[1], axis=1)
-    if apart is not None:
-        least = np.where(apart, np.inf, shares[:, None, :]).min(axis=2)
-    least = np.maximum(least, 1e-12)
-    found, distance = about.copy(), np.full(about.shape, np.inf)
-    for multiple in range(1, MAX_MULTIPLE + 1):
-        degrees = shares / least * multiple
-        off = np.abs(degrees - np.rint(degrees))
-        if apart is None:
-            worst = off.max(axis=1, keepdims=True)
-        else:
-            worst = np.where(apart, 0.0, off[:, None, :]).max(axis=2)
-        away = np.abs(np.log(multiple / least / about))
-        nearer = (worst < 1e-3) & (away < distance)
-        found, distance = np.where(nearer, multiple / least, found), np.where(nearer, away, distance)
-    return found
+def whole_volumes(first: Leading, about: Floats) -> Floats:
+    """Find the volumes near some, (b, q), with which degrees are whole numbers, as far as noise lets them be told.
+
+    With d the whole number next to vol s, a member's entry √s ~ N(√(d / vol), v), and 1 / vol its chance, times
+    the number of degrees that noise leaves open, each volume has a likelihood. Given is the mean over it.
+    """
+    shares, variance = first.entries**2, first.variance + ROUGH**2 / first.entries.shape[1]
+    away = np.linspace(-REACH, REACH, 2 * STEPS_OUT + 1)
+    weight = np.empty((len(away), *shares.shape))
+    for at, step in enumerate(away.tolist()):
+        volume = about * np.exp(step)
+        degrees = np.maximum(np.rint(volume * shares), 1.0)
+        square = (first.entries - np.sqrt(degrees / volume)) ** 2 / variance
+        open_ = np.maximum(np.sqrt(8.0 * np.pi * variance * degrees * volume), 1.0)
+        weight[at] = first.over_component(np.log(open_) - np.log(volume) - square / 2) - (step / OFF) ** 2 / 2
+    weight = np.exp(weight - weight.max(axis=0))
+    return np.asarray(about * np.exp(np.einsum("s,sbq->bq", away, weight) / weight.sum(axis=0)))
