@@ -78,18 +78,20 @@ class Batch:
         """How far what the embedding says is believed, 0 to 1, shape (b,).
 
         Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge
-        a complete frame is any orthonormal basis, and says nothing. Nor does a disconnected truncated patch
-        without eigenvalues, because nobody knows its components. One of which only eigenvalues 0 are shown tells
+        a complete frame is any orthonormal basis, and says nothing. Nor does a disconnected patch without
+        eigenvalues, truncated or noisy, because nobody knows its components. One of which only eigenvalues 0 are shown tells
         of components and degrees, but of no pair inside a component.
         """
         if not self.paired and not self.truncated:
             return np.zeros(len(self.which))
         heard = 1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2)
-        if self.paired and self.truncated and not self.valued:  # whose first column may not be that of degrees
+        if self.paired and not self.valued:  # whose first column may not be that of degrees
             first = self.frame[:, :, 0]
             below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
             empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
-            heard = heard * (np.minimum(below, 1.0 - below) + empty < APART + self.variance * self.size)
+            by_noise = self.variance * self.size / 4  # half of what noise adds to a small entry has the wrong sign
+            whole = np.minimum(below, 1.0 - below) + empty < APART + by_noise
+            heard = heard * (whole | ((self.variance == 0) & (not self.truncated)))
         if self.readable and self.truncated:
             heard = heard * (self.mu < ONE).any(axis=1)
         return np.asarray(heard)

@@ -33,7 +33,7 @@ def first_guess(batch: Batch) -> Batch:
         # The hidden part has mean eigenvalue -r mean / (q - r), because the trace of S is zero.
         return replace(batch, mu=np.repeat(mean * q / max(q - r, 1), r, axis=1), paired=True, valued=True,
                        guessed=True)
-    return replace(batch, mu=_from_signs(batch))
+    return replace(batch, mu=_from_signs(batch), valued=bool((batch.variance == 0).all()))
 
 
 def _from_signs(batch: Batch) -> Floats:
