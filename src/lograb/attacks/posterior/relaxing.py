@@ -168,7 +168,7 @@ def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> Ints:
         return np.empty(0, np.int64)
     entry = scene.entry[batch.entries]
     open_ = beliefs.open[entry].reshape(len(batch.which), -1).mean(axis=1) > OPEN
-    open_ &= batch.variance * batch.size < LOUD
+    open_ &= (batch.variance * batch.size < LOUD) & (batch.strength > 0)
     probable, root = batch.matrix(beliefs.probability[entry]), 1.0 / np.sqrt(beliefs.degrees[start].mean)
     return np.array([at for at in np.flatnonzero(open_).tolist() if
                      fit_of(batch, at).misfit(probable[at] * np.outer(root[at], root[at])) > FAILS], dtype=np.int64)
