@@ -203,7 +203,8 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
         return None
     worst = TOLERATED * max(best.misfit, NOTHING)
     tried = 1.0 / best.reads
-    for _ in range(ROUNDS if best.reads < FULL else 0):
+    quiet = bool(batch.variance[at] * batch.size < QUIET)  # else edges read less because noise is in the way
+    for _ in range(ROUNDS if quiet and best.reads < FULL else 0):
         larger = whole_volumes(first, tried * volume)
         other = solve(larger, best.matrix)
         if other.misfit <= worst:
@@ -214,7 +215,7 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
             tried = np.sqrt(tried)
     found = (1.0 - DOUBT) * np.minimum(one.pairs(best.share[None]), 1.0) + DOUBT * beliefs.chance[entry]
     found = expit(SHARP * logit(np.clip(found, 1e-9, 1.0 - 1e-9)))
-    if batch.variance[at] * batch.size < QUIET:
+    if quiet:
         return found, best.mean
     now = beliefs.degrees[batch.entries.start].mean[at]
     return SHARE * found + (1.0 - SHARE) * beliefs.probability[entry], now

@@ -37,8 +37,8 @@ FOURTH_ERROR, FEWER = 0.2, 0.16
 SOME_DENSE = 0.25
 """Share of patches with a dense rim before any of them is seen."""
 STEPS = 20
-QUIET = 0.003
-"""σ² q up to which degrees are looked at as whole numbers."""
+FINE = 0.25
+"""Error of a usual degree up to which whole numbers are told apart."""
 REACH, STEPS_OUT, OFF = 0.45, 180, 0.15
 """How far away volumes are tried, as logarithms, in how many steps, and the standard deviation of the estimate."""
 ROUGH = 0.004
@@ -153,9 +153,8 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
         found = sizes / mean_square(batch)[0][:, None] if batch.valued else found
     elif not guessed.guessed:
         found = sizes / inverse_volume(guessed, first)
-    calm = np.flatnonzero((batch.variance * batch.size < QUIET) & batch.truncated & batch.paired)
-    if len(calm):
-        found[calm] = whole_volumes(first.of(calm), np.clip(found, least, most)[calm])
+    if batch.truncated and batch.paired:
+        found = whole_volumes(first, np.clip(found, least, most))
     known = first.hubs
     if len(known[0]):
         rims = _rims(batch, first, found[known])
@@ -224,8 +223,18 @@ def whole_volumes(first: Leading, about: Floats) -> Floats:
     """Find the volumes near some, (b, q), with which degrees are whole numbers, as far as noise lets them be told.
 
     With d the whole number next to vol s, a member's entry √s ~ N(√(d / vol), v), and 1 / vol its chance, times
-    the number of degrees that noise leaves open, each volume has a likelihood. Given is the mean over it.
+    the number of degrees that noise leaves open, each volume has a likelihood. Given is the mean over it, and
+    what was given where noise hides too much.
     """
+    error = 2.0 * about * np.sqrt(first.variance.mean(axis=1, keepdims=True) / first.sizes)
+    fine = np.flatnonzero((error < FINE).all(axis=1))
+    found = about.copy()
+    if len(fine):
+        found[fine] = _nearest_whole(first.of(fine), about[fine])
+    return found
+
+
+def _nearest_whole(first: Leading, about: Floats) -> Floats:
     shares, variance = first.entries**2, first.variance + ROUGH**2 / first.entries.shape[1]
     away = np.linspace(-REACH, REACH, 2 * STEPS_OUT + 1)
     weight = np.empty((len(away), *shares.shape))
