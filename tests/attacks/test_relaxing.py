@@ -27,7 +27,8 @@ def batch_of(graph: nx.Graph, k: int, sigma: float = 0.0, **options: object) -> 
 
 
 def objective(fit, matrix: np.ndarray, cost: np.ndarray) -> float:
-    return fit.misfit(matrix) * matrix.shape[0] * len(fit.mu) / 2 + (cost * matrix)[np.triu_indices(len(matrix), 1)].sum()
+    squares = fit.misfit(matrix) * matrix.shape[0] * len(fit.mu)
+    return squares / 2 + (cost * matrix)[np.triu_indices(len(matrix), 1)].sum()
 
 
 def test_descent_ends_at_the_least_value_between_the_bounds():
@@ -134,7 +135,8 @@ def test_dense_neighbourhoods_are_told_from_stars_whatever_the_noise():
 
 def test_a_clique_is_known_by_its_eigenvalues_whatever_the_noise():
     graph = nx.disjoint_union_all([nx.complete_graph(7), nx.cycle_graph(9), nx.complete_graph(12)])
-    instance = lograb.generate(graph, strategy="custom", patches=[range(7), range(7, 16), range(16, 28)], k=16, sigma=2.0)
+    patches = [range(7), range(7, 16), range(16, 28)]
+    instance = lograb.generate(graph, strategy="custom", patches=patches, k=16, sigma=2.0)
     guess = lograb.attack(instance, "posterior")
     claimed = nx.Graph(map(tuple, guess.edges.tolist()))
     assert claimed.subgraph(range(7)).number_of_edges() == 21

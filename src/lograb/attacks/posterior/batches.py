@@ -79,8 +79,8 @@ class Batch:
 
         Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge
         a complete frame is any orthonormal basis, and says nothing. Nor does a disconnected patch without
-        eigenvalues, truncated or noisy, because nobody knows its components. One of which only eigenvalues 0 are shown tells
-        of components and degrees, but of no pair inside a component.
+        eigenvalues, truncated or noisy, because nobody knows its components. One of which only eigenvalues 0 are
+        shown tells of components and degrees, but of no pair inside a component.
         """
         if not self.paired and not self.truncated:
             return np.zeros(len(self.which))
@@ -89,7 +89,7 @@ class Batch:
             first = self.frame[:, :, 0]
             below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
             empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
-            by_noise = self.variance * self.size / 4  # half of what noise adds to a small entry has the wrong sign
+            by_noise = self.variance * self.size / 4  # which turns the signs of small entries
             whole = np.minimum(below, 1.0 - below) + empty < APART + by_noise
             heard = heard * (whole | ((self.variance == 0) & (not self.truncated)))
         if self.readable and self.truncated:

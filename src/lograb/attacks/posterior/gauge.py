@@ -1,8 +1,8 @@
 """Frames whose eigenvalues, or whose pairing of columns with eigenvalues, are unknown.
 
-Withheld eigenvalues of a complete patch follow from its frame: S = U M Uᵀ has a zero diagonal and no negative entry,
-and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all kept
-eigenvalues were equal.
+Withheld eigenvalues of a complete patch follow from its frame: S = U M Uᵀ has a zero diagonal and no negative
+entry, and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all
+kept eigenvalues were equal.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Large patches that pair by pair cannot be judged: solved as one convex problem each.
 
 Where a patch has many more members than columns, every pair's evidence leans on that of hundreds of others, and
-judging all of them at a time does not settle. The residual of the eigen-equation tells: it is far beyond what noise
-makes. Such a patch is solved as a whole. With S relaxed to all symmetric matrices between 0 and what an edge would
-be, 0 ≤ S_ij ≤ w_ij, the most likely one is the least of
+judging all of them at a time does not settle. The residual of the eigen-equation tells: it is far beyond what
+noise makes. Such a patch is solved as a whole. With S relaxed to all symmetric matrices between 0 and what an edge
+would be, 0 ≤ S_ij ≤ w_ij, the most likely one is the least of
 
     Σ_ab (Uᵀ S U - M)²_ab / 2 v_ab + Σ_a |(I - P) S u_a|² / v_a, and costs Σ S_ij / w_ij log((1 - c_ij) / c_ij),
 
-with c the chance of a pair and v the variances of the residual (`evidence`): a convex function, so that descent finds
-it. If that explains what was seen, S_ij / w_ij is taken for the probability of the pair.
+with c the chance of a pair and v the variances of the residual (`evidence`): a convex function, so that descent
+finds it. If that explains what was seen, S_ij / w_ij is taken for the probability of the pair.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from lograb.attacks.posterior.degrees import Degrees, infer_degrees
 from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.volumes import whole_volumes
 from lograb.parallel import ordered_map
-from lograb.types import Bools, Floats, Ints
+from lograb.types import Bools, Floats
 
 FAILS, EXPLAINS = 1.2, 5.0
-"""Squared residual over what noise makes of it: from which a judgement fails, and up to which a solution counts."""
+"""Squared residual, in units of noise, from which a judgement fails, and up to which a solution counts."""
 MEMBERS = (40, 1500)
 QUIET, LOUD, SHARE = 0.005, 1.0, 0.3
 """σ² q up to which a solution takes the place of the judgement, and up to which it has a share in it."""
@@ -48,6 +48,7 @@ ROUNDS, FULL = 4, 0.95
 TOLERATED, NOTHING = 1.5, 0.2
 """Factor by which the misfit may grow with the volume, and a misfit that is none."""
 STEPS, MOST_STEPS = 100, 1000
+"""After how many steps it is looked whether more are worth it, and how many are made at most."""
 SLOW = 0.9
 """Factor by which the residual must fall in so many steps."""
 DOUBT, SHARP = 0.02, 1.5
@@ -125,24 +126,23 @@ class Solution(NamedTuple):
 
 def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Solve the patches whose judgement does not explain what was seen, and check them."""
-    asked = [(batch, at) for batch in scene.batches for at in _failing(scene, beliefs, batch).tolist()]
+    asked = [(batch, at) for batch in scene.batches for at in _failing(scene, beliefs, batch)]
     if not asked or sum(batch.size**2 * batch.rank for batch, _ in asked) > WORK:
         return beliefs
-    size = len(beliefs.keys)
-    total, times, degrees, done = np.zeros(size), np.zeros(size), dict(beliefs.degrees), []
+    size, degrees = len(beliefs.keys), dict(beliefs.degrees)
+    total, times, done = np.zeros(size), np.zeros(size), []
 
     def one(question: tuple[Batch, int]) -> tuple[Floats, Floats] | None:
         return _solve(scene, beliefs, *question)
 
-    for (batch, at), found in zip(asked, ordered_map(one, asked)):
-        scene.progress("solving patches", len(done), len(asked))
+    for number, ((batch, at), found) in enumerate(zip(asked, ordered_map(one, asked))):
+        scene.progress("solving patches", number, len(asked))
         if found is not None:
-            share, mean = found
-            entry = scene.entry[batch.entries].reshape(len(batch.which), -1)[at]
-            total[entry] += share
+            entry, start = scene.entry[batch.entries].reshape(len(batch.which), -1)[at], batch.entries.start
+            total[entry] += found[0]
             times[entry] += 1.0
-            degrees[batch.entries.start] = _with(degrees[batch.entries.start], at, mean)
-            done.append((batch, at))
+            degrees[start] = _with(degrees[start], at, found[1])
+            done.append(start)
     if not done:
         return beliefs
     solved = times > 0
@@ -150,9 +150,8 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     own = np.where(solved[scene.entry], 0.0, beliefs.own)
     beliefs = replace(beliefs, degrees=degrees, own=own).settle(beliefs.open & solved, odds, Status.OPEN)
     beliefs = beliefs.tell(relaxed=len(done))
-    batches = [batch for batch in scene.batches if any(other is batch for other, _ in done)]
-    told = beliefs.told
-    return replace(check(replace(scene, batches=batches), beliefs), told=told)
+    again = replace(scene, batches=[batch for batch in scene.batches if batch.entries.start in done])
+    return replace(check(again, beliefs), told=beliefs.told)
 
 
 def _with(degrees: Degrees, at: int, mean: Floats) -> Degrees:
@@ -161,17 +160,17 @@ def _with(degrees: Degrees, at: int, mean: Floats) -> Degrees:
     return replace(degrees, mean=means)
 
 
-def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> Ints:
+def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> list[int]:
     """Find the patches of a batch that are worth it, and whose judgement does not explain what was seen."""
-    start = batch.entries.start
-    if not (batch.readable and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]) or start not in beliefs.degrees:
-        return np.empty(0, np.int64)
+    degrees = beliefs.degrees.get(batch.entries.start)
+    if degrees is None or not (batch.readable and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]):
+        return []
     entry = scene.entry[batch.entries]
-    open_ = beliefs.open[entry].reshape(len(batch.which), -1).mean(axis=1) > OPEN
-    open_ &= (batch.variance * batch.size < LOUD) & (batch.strength > 0)
-    probable, root = batch.matrix(beliefs.probability[entry]), 1.0 / np.sqrt(beliefs.degrees[start].mean)
-    return np.array([at for at in np.flatnonzero(open_).tolist() if
-                     fit_of(batch, at).misfit(probable[at] * np.outer(root[at], root[at])) > FAILS], dtype=np.int64)
+    worth = beliefs.open[entry].reshape(len(batch.which), -1).mean(axis=1) > OPEN
+    worth &= (batch.variance * batch.size < LOUD) & (batch.strength > 0)
+    probable, root = batch.matrix(beliefs.probability[entry]), 1.0 / np.sqrt(degrees.mean)
+    return [at for at in np.flatnonzero(worth).tolist()
+            if fit_of(batch, at).misfit(probable[at] * root[at][:, None] * root[at]) > FAILS]  # fmt: skip
 
 
 def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Floats, Floats] | None:

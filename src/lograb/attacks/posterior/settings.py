@@ -19,8 +19,9 @@ class PosteriorSettings(BaseModel):
         pairs can be judged; without ``eigenvalues`` they are treated as withheld; without ``eigenvectors`` only
         membership is left.
     stages : what is done, in this order: ``rows`` are solved exactly; ``judge`` all pairs; ``check`` patches
-        against their eigenvalues; check them ``again`` with what is known by then; follow ``paths`` of two edges;
-        ``temper`` probabilities by how well they explain what was seen. Each can be left out.
+        against their eigenvalues; ``relax`` large ones that are not explained; check ``again`` with what is known
+        by then; follow ``paths`` of two edges; ``temper`` probabilities by how well they explain what was seen.
+        Each can be left out.
     iterations : how often all pairs are judged anew given the current estimate of all others.
     damping : share of the old that is kept in each iteration, of evidence and of probabilities.
     misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs,
