@@ -119,6 +119,6 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
         together = 1.0 - np.where(several[:, :, None], apart, 0.0)
         variance = np.where(several, np.maximum(variance, wide), variance)
         together[:, np.arange(q), np.arange(q)] = 1.0
-    silent = batch.strength == 0  # the first column is not that of degrees
+    silent = (batch.strength == 0) | batch.broken  # the first column is not that of degrees
     entries[silent], variance[silent] = q**-0.5, 1.0
     return Leading(entries, variance, together, hub)

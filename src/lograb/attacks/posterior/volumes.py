@@ -202,8 +202,8 @@ def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
 def _log_fourth(x: Floats, q: int) -> Floats:
     """Logarithm of tr S⁴ for a hub and a rim of degrees 1 / x, sparse in the first row and dense in the second.
 
-    S has the eigenvalues 1 and -x, and those of the rim times x. With m = 1 / x - 1 neighbours on the rim, 2 m² - m
-    closed walks of four steps begin at each of its q - 1 members (m if m is below 1), on a dense rim fewer.
+    S has the eigenvalues 1 and -x, and those of the rim times x. With m = 1 / x - 1 neighbours on the rim,
+    2 m² - m closed walks of four steps begin at each of its q - 1 members (m if m < 1), on a dense rim fewer.
     """
     m = 1.0 / x - 1.0
     walks = (q - 1.0) * m * np.maximum(2.0 * m - 1.0, 1.0)
