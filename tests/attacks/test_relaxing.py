@@ -26,28 +26,30 @@ def batch_of(graph: nx.Graph, k: int, sigma: float = 0.0, **options: object) -> 
     return batch, nx.to_numpy_array(graph)
 
 
-def objective(fit, matrix: np.ndarray, cost: np.ndarray) -> float:
-    squares = fit.misfit(matrix) * matrix.shape[0] * len(fit.mu)
-    return squares / 2 + (cost * matrix)[np.triu_indices(len(matrix), 1)].sum()
-
-
-def test_descent_ends_at_the_least_value_between_the_bounds():
-    """No feasible matrix nearby or far away is better: the function is convex."""
-    batch, graph = batch_of(nx.random_regular_graph(3, 30, seed=2), k=12, sigma=0.02)
-    fit, rng = fit_of(batch, 0), np.random.default_rng(0)
+@pytest.mark.parametrize("price", [0.0, 2.0, 20.0])
+def test_descent_ends_where_no_direction_between_the_bounds_leads_down(price: float):
+    """The gradient is 0 inside the bounds, and points outwards at them: of a convex function that is the least."""
+    batch, graph = batch_of(nx.random_regular_graph(3, 30, seed=2), k=12, sigma=0.05)
+    fit = fit_of(batch, 0)
     most = np.where(np.eye(30, dtype=bool), 0.0, 1 / 3)
-    cost = np.full(graph.shape, 2.0)
+    cost = np.full(graph.shape, price)
     found = descend(fit, np.zeros(graph.shape), np.zeros(graph.shape), most, cost)
-    assert (found >= 0).all()
-    assert (found <= most).all()
     np.testing.assert_allclose(found, found.T, atol=1e-12)
-    least = objective(fit, found, cost)
-    assert least <= objective(fit, scaled(graph), cost) + 1e-6
-    for size in (1e-3, 0.1, 1.0):
-        for _ in range(20):
-            step = rng.normal(size=graph.shape)
-            other = np.clip(found + size * (step + step.T) / 2, 0.0, most)
-            assert objective(fit, other, cost) >= least - 1e-3 * abs(least)
+
+    def value(matrix: np.ndarray) -> float:
+        squares = fit.misfit(matrix) * matrix.shape[0] * len(fit.mu)
+        return squares / 2 + (cost * matrix)[np.triu_indices(len(matrix), 1)].sum()
+
+    slopes = np.zeros(graph.shape)
+    for i, j in zip(*np.triu_indices(30, 1)):
+        step = np.zeros(graph.shape)
+        step[i, j] = step[j, i] = 1e-4
+        slopes[i, j] = slopes[j, i] = (value(found + step) - value(found - step)) / 2e-4
+    off = ~np.eye(30, dtype=bool)
+    scale = np.abs(slopes[off]).max()
+    assert (slopes[off & (found < 1e-6)] > -0.01 * scale).all()
+    assert (slopes[off & (found > 1 / 3 - 1e-6)] < 0.01 * scale).all()
+    assert (np.abs(slopes[off & (found > 1e-3) & (found < 1 / 3 - 1e-3)]) < 0.03 * scale).all()
 
 
 def test_a_sparse_graph_follows_from_a_third_of_its_spectrum():
@@ -108,6 +110,28 @@ def test_whole_degrees_tell_the_volume(sigma: float):
         np.testing.assert_allclose(found, true, rtol=0.01)
 
 
+@pytest.mark.parametrize("degree", [3, 4, 6])
+@pytest.mark.parametrize("sigma", [0.0, 0.001])
+def test_members_of_equal_degree_do_not_draw_the_volume_down(degree: int, sigma: float):
+    batch, adjacency = batch_of(nx.random_regular_graph(degree, 60, seed=1), k=20, sigma=sigma)
+    first, true = leading(batch), adjacency.sum()
+    np.testing.assert_allclose(whole_volumes(first, np.full(first.entries.shape, true)), true, rtol=0.02)
+
+
+def test_an_isolated_member_of_rounded_numbers_is_no_trouble():
+    graph = nx.disjoint_union(nx.random_regular_graph(4, 12, seed=1), nx.empty_graph(1))
+    guess = lograb.attack(lograb.generate(graph, strategy="global", k=3, precision="float32"), "posterior")
+    assert np.isfinite(guess.judged_scores).all()
+
+
+def test_nothing_is_checked_where_checks_are_left_out():
+    graph = nx.random_regular_graph(5, 120, seed=7)
+    instance = lograb.generate(graph, strategy="global", k=12, sigma=0.002, seed=3)
+    guess = lograb.attack(instance, lograb.attacks.Posterior(stages=("judge", "relax")))
+    assert guess.diagnostics["relaxed"] == 1
+    assert guess.judged_scores.max() < 1 - 2e-6
+
+
 def test_where_noise_hides_degrees_the_volume_stays_as_it_was():
     batch, adjacency = batch_of(nx.barabasi_albert_graph(150, 2, seed=6), k=20, sigma=0.02)
     guess = np.full(leading(batch).entries.shape, 0.8 * adjacency.sum())
@@ -115,7 +139,7 @@ def test_where_noise_hides_degrees_the_volume_stays_as_it_was():
 
 
 def test_volumes_are_a_function_of_each_component_alone():
-    graph = nx.disjoint_union(nx.barabasi_albert_graph(80, 2, seed=1), nx.random_regular_graph(3, 40, seed=1))
+    graph = nx.disjoint_union(nx.barabasi_albert_graph(80, 2, seed=1), nx.barabasi_albert_graph(40, 3, seed=1))
     batch, adjacency = batch_of(graph, k=20)
     first = leading(batch)
     true = np.where(np.arange(120) < 80, adjacency[:80].sum(), adjacency[80:].sum())
@@ -141,18 +165,6 @@ def test_a_clique_is_known_by_its_eigenvalues_whatever_the_noise():
     claimed = nx.Graph(map(tuple, guess.edges.tolist()))
     assert claimed.subgraph(range(7)).number_of_edges() == 21
     assert claimed.subgraph(range(16, 28)).number_of_edges() == 66
-
-
-def test_bounds_of_descent_hold_what_is_known():
-    batch, graph = batch_of(nx.random_regular_graph(3, 24, seed=2), k=6, sigma=0.05)
-    fit = fit_of(batch, 0)
-    most = np.where(np.eye(24, dtype=bool), 0.0, 1 / 3)
-    least = np.zeros(graph.shape)
-    least[0, 1] = least[1, 0] = 1 / 3
-    most[2, 3] = most[3, 2] = 0.0
-    found = descend(fit, least.copy(), least, most, np.zeros(graph.shape))
-    assert found[0, 1] == pytest.approx(1 / 3)
-    assert found[2, 3] == 0.0
 
 
 def test_the_fit_does_not_depend_on_signs_of_columns():

@@ -76,7 +76,10 @@ def test_reproduce_prints_every_form(folder, scheduler):
 
 
 def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
-    (folder / "empty").mkdir()
+    wrong = lograb("reproduce", "smoke", "--store", "mistyped", "--stored", cwd=folder)
+    assert "no store" in words(wrong.stderr)
+    assert not (folder / "mistyped").exists()
+    (folder / "empty" / "runs").mkdir(parents=True)
     done = ok("reproduce", "smoke", "--store", "empty", "--datasets", "karate", "--stored", cwd=folder)
     assert "Not run: membership, afr, posterior, degree on karate" in words(done.stdout)
     assert list(folder.glob("empty/runs/*")) == []

@@ -290,6 +290,22 @@ def test_orthogonal_subspaces_cannot_be_told_apart():
     assert rate(defences.Subspace(sigma=sigma / 2)) > most + error
 
 
+def test_lengths_of_columns_made_elsewhere_survive_no_subspace():
+    """What is released of two embeddings with the same span has one distribution, whatever their columns."""
+    rng = np.random.default_rng(3)
+    seen = block(k=4)
+    q, r = int(seen.sizes[0]), int(seen.ranks[0])
+    other = replace(seen, vectors=(seen.block(0) @ rng.standard_normal((r, r))).ravel())
+    square = rng.standard_normal(q * q)
+    complete = replace(seen, ranks=np.array([q]), vectors=square, values=None, next_values=None)
+    for one, columns in ((seen, r), (other, r), (complete, q)):
+        given = defences.Subspace(sigma=1e-12).apply(one, np.random.default_rng(0), 1).block(0)
+        np.testing.assert_allclose(given.T @ given, np.eye(columns), atol=1e-9)
+    first, second = (defences.Subspace(sigma=1e-12).apply(one, np.random.default_rng(0), 1).block(0)
+                     for one in (seen, other))  # fmt: skip
+    np.testing.assert_allclose(first @ first.T, second @ second.T, atol=1e-9)
+
+
 def test_flips_cannot_be_replayed_without_the_graph(monkeypatch):
     # Whoever guesses the seed would subtract them, if graphs with as many edges had the same draws.
     drawn = []

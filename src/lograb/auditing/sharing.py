@@ -8,8 +8,8 @@ from typing import Any
 from lograb.auditing.subject import Subject
 
 SHARED = "shared.lograb"
-SECRET = "SECRET"
-"""Stands where a seed must be filled in: noise of a seed that can be guessed is no noise."""
+SECRET = "secret"
+"""Asks the command line for a seed that nobody can guess: noise of one that can be guessed is no noise."""
 
 
 def command(subject: Subject, setting: dict[str, Any]) -> str | None:

@@ -18,6 +18,7 @@ from lograb.errors import LograbError, LograbNotice, unknown_name
 from lograb.graphs import count_graphs, load_graph
 from lograb.instance import Instance
 from lograb.observations.own_files import read_embeddings
+from lograb.patches.silo_file import GROUP_WORDS
 from lograb.tasks.privacy import defend
 from lograb.types import Graph, Observations
 
@@ -161,8 +162,9 @@ def _cut(
     if patches_by is not None:
         return {"patches_by": patches_by}, scenario, patches_by
     if patches is not None:
-        stem = Path(patches).stem if isinstance(patches, str | Path) else "group"
-        return {"patches": patches}, scenario, stem[:-1] if stem.endswith("s") else stem
+        stem = Path(patches).stem.lower() if isinstance(patches, str | Path) else ""
+        word = stem.removesuffix("s")
+        return {"patches": patches}, scenario, word if word in GROUP_WORDS else ""
     return {"strategy": "cluster", "d": d or 0}, scenario, ""
 
 

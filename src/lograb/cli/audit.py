@@ -60,14 +60,14 @@ def show_findings(found: dict[str, Any], output: Path) -> None:
     say(found["answer"]["headline"])
     say(found["answer"]["channel"])
     if nodes := found["exposed"]["nodes"][:NAMED]:
-        say(f"Most exposed: {', '.join(map(_exposed, nodes))}.")
+        say(f"Most exposed: {'; '.join(map(_exposed, nodes))}.")
     print()
     _show_settings(found)
     say(found["recommendation"]["sentence"])
     if command := found["recommendation"]["command"]:
         print(f"\n  {command}")
-        if SECRET in command:
-            say(f"{SECRET}: a large number that nobody can guess, kept to yourself.")
+        if f"--seed {SECRET}" in command:
+            say("It draws a seed that nobody can guess, and does not write it into the file.")
     print()
     say(f"Page: {output}; the same as data: {output.with_suffix('.json').name}; all pairs, worst first: "
         f"{output.with_suffix('.csv').name}")  # fmt: skip
@@ -75,7 +75,8 @@ def show_findings(found: dict[str, Any], output: Path) -> None:
 
 def _exposed(row: dict[str, Any]) -> str:
     of = "" if row["edges"] is None else f" of {row['edges']:,}"
-    return f"{row['name']} ({row['readable']:,}{of} edges)"
+    edges = "edge" if (row["edges"] or row["readable"]) == 1 else "edges"
+    return f"{row['name']} ({row['readable']:,}{of} {edges})"
 
 
 def _show_settings(found: dict[str, Any]) -> None:

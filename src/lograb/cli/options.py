@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+SECRET = "secret"
+"""Asks for a seed that nobody can guess: noise of one that can be guessed is no noise."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An instance, as 'lograb generate' writes it.")]
@@ -29,7 +33,20 @@ Observed = Annotated[float, typer.Option("-p", help="Fraction of nodes observed 
 Kept = Annotated[int, typer.Option("-k", help="Eigenvectors kept per patch.")]
 Sigma = Annotated[float, typer.Option(help="Standard deviation of the noise.")]
 Gauge = Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")]
-Seed = Annotated[int, typer.Option(help="All randomness follows from it.")]
+
+
+def read_seed(text: str | int) -> int:
+    """Read a seed: a number, or the word for one that nobody can guess."""
+    if text == SECRET:
+        return secrets.randbits(128)
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"a seed is a whole number, or '{SECRET}', got '{text}'") from None
+
+
+Seed = Annotated[int, typer.Option(parser=read_seed, metavar="INTEGER|secret",
+                                   help="All randomness follows from it; 'secret' draws one.")]  # fmt: skip
 Clusters = Annotated[int | None, typer.Option(help="Number of clusters [by --cluster-size].")]
 ClusterSize = Annotated[int | None, typer.Option(help="Observed nodes per cluster, about [50].")]
 SeedNodes = Annotated[int | None, typer.Option(help="Number of random patches [half the nodes].")]

@@ -51,7 +51,7 @@ def reproduce(
         raise unknown_name("format", form, FORMATS)
     wanted = None if datasets is None else [part.strip() for part in datasets.split(",")]
     plans = [make_plan(key, found, seeds=seeds, datasets=wanted) for key, found in find_config(name).items()]
-    kept = Store(store)
+    kept = _existing(store) if stored else Store(store)
     chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {datasets}" if datasets else "")
     for plan in plans:
         found = _known(plan, kept) if stored else run_plan(plan, kept, options)
@@ -129,15 +129,20 @@ def show_table(table: Table) -> None:
     print()
 
 
+def _existing(store: Path) -> Store:
+    """Open a store that must be there."""
+    if not (store / "runs").is_dir() and not (store / PUBLISHED).is_file():
+        raise LograbError(f"'{store}' is no store: there is no folder 'runs' in it, nor a file '{PUBLISHED}'")
+    return Store(store)
+
+
 def report_store(store: Path, output: Path | None, markdown: Path | None) -> None:
     """Write a page with everything that a store holds, its tables as pages of Markdown, or both."""
     if output is None and markdown is None:
         raise LograbError("a report needs a page (-o page.html), a folder for tables (--markdown DIR), or both")
     if output is not None:
         check_page_name(output)
-    if not (store / "runs").is_dir() and not (store / PUBLISHED).is_file():
-        raise LograbError(f"'{store}' is no store: there is no folder 'runs' in it, nor a file '{PUBLISHED}'")
-    kept = Store(store)
+    kept = _existing(store)
     results = [result.to_dict() for result in kept.results()]
     if not results:
         raise LograbError(f"the store '{store}' has no runs yet: lograb sweep or lograb reproduce makes some")

@@ -5,6 +5,7 @@ The sizes and ranks of patches are part of membership, and public here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -107,7 +108,8 @@ class Subspace(Noisy):
 
     Two patches of one size differ by min over Q of ‖U - U'Q‖ <= √(2 min(r, q - r)), where the Gaussian mechanism
     has to reckon with 2 √r: the release has the same distribution for UQ as for U. Nothing is left of a complete
-    patch.
+    patch. That holds for orthonormal columns, so others are made orthonormal first: embeddings made elsewhere, or
+    rounded, would keep in their lengths what no rotation hides.
     """
 
     name = "subspace"
@@ -124,10 +126,28 @@ class Subspace(Noisy):
         return self.level(np.sqrt(2.0 * np.minimum(ranks, sizes - ranks)))
 
     def apply(self, seen: Observations, rng: np.random.Generator, releases: int) -> Observations:
-        """Rotate, then add noise."""
-        turned = Rotate().apply(replace(seen, values=None, next_values=None), rng, releases)
+        """Take the nearest orthonormal columns, rotate, then add noise."""
+        turned = Rotate().apply(_orthonormal(replace(seen, values=None, next_values=None)), rng, releases)
         noise = self.vector_noise(seen.sizes, seen.ranks) / np.sqrt(releases)
         return _noised_vectors(turned, np.sqrt(seen.ranks), noise, rng)
+
+
+def _of_one_shape(seen: Observations) -> Iterator[tuple[Ints, Floats]]:
+    """Stack embeddings of equal size and rank: where their numbers stand (b, q r), and these as (b, q, r)."""
+    shapes = np.stack([seen.sizes, seen.ranks], axis=1)
+    for q, r in np.unique(shapes[seen.ranks > 0], axis=0).tolist():
+        which = np.flatnonzero((shapes == (q, r)).all(axis=1))
+        at = seen.vector_ptr[which][:, None] + np.arange(q * r)
+        yield at, seen.vectors[at].reshape(-1, q, r)
+
+
+def _orthonormal(seen: Observations) -> Observations:
+    """Replace each embedding by the nearest one with orthonormal columns, whatever its rank."""
+    vectors = seen.vectors.copy()
+    for at, stack in _of_one_shape(seen):
+        left, _, right = np.linalg.svd(stack, full_matrices=False)
+        vectors[at] = (left @ right).reshape(len(at), -1)
+    return replace(seen, vectors=vectors)
 
 
 def _noised_vectors(seen: Observations, norms: Floats, noise: Floats, rng: np.random.Generator) -> Observations:
@@ -287,13 +307,10 @@ class Rotate(Defence):
     def apply(self, seen: Observations, rng: np.random.Generator, releases: int) -> Observations:
         """Draw rotations by QR of normal matrices, stacked by rank."""
         vectors = seen.vectors.copy()
-        shapes = np.stack([seen.sizes, seen.ranks], axis=1)
-        for q, r in np.unique(shapes[seen.ranks > 0], axis=0).tolist():
-            which = np.flatnonzero((shapes == (q, r)).all(axis=1))
-            at = seen.vector_ptr[which][:, None] + np.arange(q * r)
-            turn, upper = np.linalg.qr(rng.standard_normal((len(which), r, r)))
+        for at, stack in _of_one_shape(seen):
+            turn, upper = np.linalg.qr(rng.standard_normal((len(at), stack.shape[2], stack.shape[2])))
             turn = turn * np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None, :]
-            vectors[at] = (vectors[at].reshape(-1, q, r) @ turn).reshape(len(which), -1)
+            vectors[at] = (stack @ turn).reshape(len(at), -1)
         return replace(seen, vectors=vectors)
 
 

@@ -69,7 +69,8 @@ def _protocol(result: dict[str, Any]) -> tuple[str, ...]:
     i = {"strategy": "d-hop", "d": 1, "p": 1.0, "k": 32, "sigma": 0.0, "gauge": "sign"} | spec["instance"]
     rest = {key: value for key, value in i.items()
             if key not in ("strategy", "d", "p", "k", "sigma", "gauge", "seed")}  # fmt: skip
-    said = [f"{key}={value}" for key, value in (spec["options"] | rest).items() if value not in (False, None)]
+    said = [" + ".join(value) if key == "defences" else key if value is True else f"{key}={value}"
+            for key, value in (spec["options"] | rest).items() if value not in (False, None)]  # fmt: skip
     numbers = f"({i['d']}, {i['p']:g}, {i['k']}, {i['sigma']:g})"
     return spec["origin"]["source"], i["strategy"], numbers, i["gauge"], ", ".join(said)
 

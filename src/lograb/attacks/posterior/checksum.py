@@ -146,8 +146,8 @@ def _check(question: Question, observed: Floats) -> tuple[Bools, Floats]:
     batch, log_odds = question.batch, question.log_odds
     graphs, odds = (log_odds > 0).astype(float), np.zeros(log_odds.shape)
     off_diagonal = ~np.eye(batch.size, dtype=bool)
-    # Only one graph has these eigenvalues, whatever noise makes of it.
-    graphs[np.abs(batch.mu[:, 1:] * (batch.size - 1) + 1.0).max(axis=1, initial=0.0) < EXACT] = off_diagonal
+    if batch.rank > 1:  # only the complete graph has these eigenvalues, whatever noise makes of it
+        graphs[np.abs(batch.mu[:, 1:] * (batch.size - 1) + 1.0).max(axis=1) < EXACT] = off_diagonal
     passed = np.zeros(len(graphs), dtype=bool)
     passed[question.asked] = passes(graphs[question.asked], batch.mu[question.asked])
     wrong = expit(-np.abs(log_odds))[:, off_diagonal].sum(axis=1) / 2

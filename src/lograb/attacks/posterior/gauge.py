@@ -18,7 +18,8 @@ from lograb.types import Bools, Floats
 TYPICAL_MU = 0.5
 SLACK, RIDGE, LEAST_RIDGE = 0.5, 30.0, 1e-6
 """How far entries of S may lie below 0, in units of σ, and the ridge in units of σ², and at least."""
-STEPS = 40
+STEPS, LARGEST = 40, 200
+"""How often it is looked which entries lie below 0; and members beyond which only the diagonal counts."""
 PRODUCTS = 1 << 22
 """Numbers that are held at a time."""
 
@@ -45,7 +46,7 @@ def _from_signs(batch: Batch) -> Floats:
     b, q, r = batch.frame.shape
     found, usual = np.ones((b, r)), np.linspace(1.0, -1.0, r)
     at_once = max(1, PRODUCTS // (q * q * r))
-    rows, cols = upper_pairs(q)
+    rows, cols = upper_pairs(q if q <= LARGEST else 1)
     for start in range(0, b, at_once):
         here = slice(start, start + at_once)
         frame, ridge = batch.frame[here], (LEAST_RIDGE + RIDGE * batch.variance[here])[:, None]

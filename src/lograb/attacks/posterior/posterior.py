@@ -51,7 +51,7 @@ class Posterior(PosteriorSettings, Attack):
     """The strongest attack; its parameters are those of `PosteriorSettings`."""
 
     name = "posterior"
-    version = "3"
+    version = "4"
     uses = ("members", "centres", "eigenvalues", "eigenvectors")
     scenario = "weighs all evidence on every pair and gives it a probability: the strongest here"
     cost = "pairs in patches, times patch sizes"

@@ -5,7 +5,7 @@ judging all of them at a time does not settle. The residual of the eigen-equatio
 noise makes. Such a patch is solved as a whole. With S relaxed to all symmetric matrices between 0 and what an edge
 would be, 0 ≤ S_ij ≤ w_ij, the most likely one is the least of
 
-    Σ_ab (Uᵀ S U - M)²_ab / 2 v_ab + Σ_a |(I - P) S u_a|² / v_a, and costs Σ S_ij / w_ij log((1 - c_ij) / c_ij),
+    ½ Σ_a<=b (Uᵀ S U - M)²_ab / v_ab + ½ Σ_a |(I - P) S u_a|² / v_a + Σ_i<j S_ij / w_ij log((1 - c_ij) / c_ij),
 
 with c the chance of a pair and v the variances of the residual (`evidence`): a convex function, so that descent
 finds it. If that explains what was seen, S_ij / w_ij is taken for the probability of the pair.
@@ -23,6 +23,7 @@ from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.attacks.posterior.checksum import check
 from lograb.attacks.posterior.degrees import Degrees, infer_degrees
+from lograb.attacks.posterior.fusion import hubs
 from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.volumes import whole_volumes
 from lograb.parallel import ordered_map
@@ -33,14 +34,15 @@ FAILS, EXPLAINS = 1.2, 5.0
 MEMBERS = (40, 1500)
 QUIET, LOUD, SHARE = 0.005, 1.0, 0.3
 """σ² q up to which a solution takes the place of the judgement, and up to which it has a share in it."""
-WORK = 2e8
-"""Members² times columns, over all patches, up to which they are solved: bounds the time, to about a minute."""
+WORK, PASSES = 2e8, 30
+"""Members² times columns, over all patches, up to which they are solved, smallest first: bounds the time, to
+about a minute; and what passes over a matrix cost, in columns."""
 OPEN = 0.02
 """Share of the pairs that must be open."""
 LEAST_NOISE = 1e-6
 """σ² q that rounding leaves at least."""
 SOFT = 0.5
-"""Added to (μ_a - μ_b)², so that a few components do not outweigh all others."""
+"""Added to the variances (μ_a - μ_b)² / 2 and (μ_a - θ)², so that a few components do not outweigh all others."""
 SLACK = 1.05
 """By which an edge may be larger than degrees tell."""
 ROUNDS, FULL = 4, 0.95
@@ -92,7 +94,7 @@ def descend(fit: Fit, found: Floats, least: Floats, most: Floats, cost: Floats) 
 
     Accelerated projected gradients, which start anew whenever they point uphill.
     """
-    rate = 1.0 / max(float(fit.inside.max()), float(fit.outside.max()))
+    rate = 2.0 / max(float(fit.inside.max()), float(fit.outside.max()))  # entries of S count twice
     ahead, pace, misfit = found, 1.0, np.inf
     for step in range(1, MOST_STEPS + 1):
         inner, outer = fit.residual(ahead)
@@ -127,9 +129,9 @@ class Solution(NamedTuple):
 def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Solve the patches whose judgement does not explain what was seen, and check them."""
     asked = [(batch, at) for batch in scene.batches for at in _failing(scene, beliefs, batch)]
-    if not asked or sum(batch.size**2 * batch.rank for batch, _ in asked) > WORK:
-        return beliefs
-    size, degrees = len(beliefs.keys), dict(beliefs.degrees)
+    costs = np.cumsum([float(batch.size**2 * (batch.rank + PASSES)) for batch, _ in asked])
+    asked = asked[: int((costs <= WORK).sum())]
+    size, degrees, own = len(beliefs.keys), dict(beliefs.degrees), beliefs.own.copy()
     total, times, done = np.zeros(size), np.zeros(size), []
 
     def one(question: tuple[Batch, int]) -> tuple[Floats, Floats] | None:
@@ -142,16 +144,27 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
             total[entry] += found[0]
             times[entry] += 1.0
             degrees[start] = _with(degrees[start], at, found[1])
-            done.append(start)
+            done.append((batch, at, entry))
     if not done:
         return beliefs
     solved = times > 0
-    odds = np.clip(logit(np.clip(total / np.maximum(times, 1.0), 1e-9, 1.0 - 1e-9)), -CERTAIN, CERTAIN)
-    own = np.where(solved[scene.entry], 0.0, beliefs.own)
+    odds = _log_odds(total / np.maximum(times, 1.0))
+    own[solved[scene.entry]] = 0.0
+    for batch, at, entry in done:  # what it says itself is not to be held against it
+        part = own[batch.entries].reshape(len(batch.which), -1)
+        part[at] = (odds[entry] - _log_odds(beliefs.chance[entry])) / times[entry]
+        own[batch.entries] = part.ravel()
     beliefs = replace(beliefs, degrees=degrees, own=own).settle(beliefs.open & solved, odds, Status.OPEN)
     beliefs = beliefs.tell(relaxed=len(done))
-    again = replace(scene, batches=[batch for batch in scene.batches if batch.entries.start in done])
+    if "check" not in scene.settings.stages:
+        return beliefs
+    starts = {batch.entries.start for batch, _, _ in done}
+    again = replace(scene, batches=[batch for batch in scene.batches if batch.entries.start in starts])
     return replace(check(again, beliefs), told=beliefs.told)
+
+
+def _log_odds(probability: Floats) -> Floats:
+    return np.asarray(np.clip(logit(np.clip(probability, 1e-9, 1.0 - 1e-9)), -CERTAIN, CERTAIN))
 
 
 def _with(degrees: Degrees, at: int, mean: Floats) -> Degrees:
@@ -182,7 +195,8 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
     entry = scene.entry[batch.entries].reshape(len(batch.which), -1)[at]
     one = replace(batch, which=batch.which[[at]], members=batch.members[[at]], frame=batch.frame[[at]],
                   mu=batch.mu[[at]], variance=batch.variance[[at]])  # fmt: skip
-    first, fit, known = leading(one), fit_of(one, 0), one.matrix(beliefs.known[entry].astype(float))[0]
+    first = leading(one, hubs(one, scene.centres) if scene.seen.protocol.d == 1 else None)
+    fit, known = fit_of(one, 0), one.matrix(beliefs.known[entry].astype(float))[0]
     apart: Bools = (known < 0) | np.eye(batch.size, dtype=bool)
     if first.together is not None:
         apart |= first.together[0] < 0.5

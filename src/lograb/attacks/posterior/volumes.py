@@ -39,8 +39,10 @@ SOME_DENSE = 0.25
 STEPS = 20
 FINE = 0.25
 """Error of a usual degree up to which whole numbers are told apart."""
-REACH, STEPS_OUT, OFF = 0.45, 180, 0.15
+REACH, STEPS_OUT, OFF = 0.45, 90, 0.15
 """How far away volumes are tried, as logarithms, in how many steps, and the standard deviation of the estimate."""
+SAME = 1.5
+"""Errors up to which entries that differ count as equal."""
 ROUGH = 0.004
 """Error of entries times √q that comes with the distance between two volumes that are tried."""
 LEAST_ENTRY = 1e-2
@@ -118,6 +120,7 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
     ratios, rims = [np.empty(0)], [np.empty((2, 0))]
     for batch, first in zip(batches, firsts):
         q, whole = batch.size, first.connected & (batch.variance * batch.size < CALM)
+        whole &= (first.variance < 1.0).all(axis=1)  # else the first column is not that of degrees
         if q < 4 or not np.isfinite(first.variance).all():
             continue
         fourth, known = _fourth_powers(first), first.hubs
@@ -223,26 +226,36 @@ def whole_volumes(first: Leading, about: Floats) -> Floats:
     """Find the volumes near some, (b, q), with which degrees are whole numbers, as far as noise lets them be told.
 
     With d the whole number next to vol s, a member's entry √s ~ N(√(d / vol), v), and 1 / vol its chance, times
-    the number of degrees that noise leaves open, each volume has a likelihood. Given is the mean over it, and
-    what was given where noise hides too much.
+    the number of degrees that noise leaves open, each volume has a likelihood. Members with equal entries have one
+    degree, and count once. Given is the mean over it, and what was given where noise hides too much.
     """
     error = 2.0 * about * np.sqrt(first.variance.mean(axis=1, keepdims=True) / first.sizes)
     fine = np.flatnonzero((error < FINE).all(axis=1))
     found = about.copy()
     if len(fine):
-        found[fine] = _nearest_whole(first.of(fine), about[fine])
+        part = first.of(fine)
+        whole = _nearest_whole(part, np.maximum(about[fine], 1.0))
+        found[fine] = np.where(part.sizes > 1.5, whole, about[fine])
     return found
 
 
 def _nearest_whole(first: Leading, about: Floats) -> Floats:
-    shares, variance = first.entries**2, first.variance + ROUGH**2 / first.entries.shape[1]
-    away = np.linspace(-REACH, REACH, 2 * STEPS_OUT + 1)
-    weight = np.empty((len(away), *shares.shape))
-    for at, step in enumerate(away.tolist()):
+    rough = ROUGH**2 / first.entries.shape[1]
+    wide, gaps = first.variance + rough, first.entries[:, :, None] - first.entries[:, None, :]
+    alike = (np.abs(gaps) < SAME * np.sqrt(wide[:, :, None] + wide[:, None, :])).astype(float)
+    if first.together is not None:
+        alike *= first.together
+    times = alike.sum(axis=2)
+    entries, variance = (alike @ first.entries[:, :, None])[:, :, 0] / times, first.variance / times + rough
+    highest, total, moment = np.full(about.shape, -np.inf), np.zeros(about.shape), np.zeros(about.shape)
+    for step in np.linspace(-REACH, REACH, 2 * STEPS_OUT + 1).tolist():
         volume = about * np.exp(step)
-        degrees = np.maximum(np.rint(volume * shares), 1.0)
-        square = (first.entries - np.sqrt(degrees / volume)) ** 2 / variance
+        degrees = np.maximum(np.rint(volume * entries**2), 1.0)
+        square = (entries - np.sqrt(degrees / volume)) ** 2 / variance
         open_ = np.maximum(np.sqrt(8.0 * np.pi * variance * degrees * volume), 1.0)
-        weight[at] = first.over_component(np.log(open_) - np.log(volume) - square / 2) - (step / OFF) ** 2 / 2
-    weight = np.exp(weight - weight.max(axis=0))
-    return np.asarray(about * np.exp(np.einsum("s,sbq->bq", away, weight) / weight.sum(axis=0)))
+        each = (np.log(open_) - np.log(volume) - square / 2) / times
+        weight = first.over_component(each) - (step / OFF) ** 2 / 2
+        higher = np.maximum(highest, weight)
+        kept, new, highest = np.exp(highest - higher), np.exp(weight - higher), higher
+        total, moment = kept * total + new, kept * moment + step * new
+    return np.asarray(about * np.exp(moment / total))
