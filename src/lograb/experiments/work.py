@@ -297,7 +297,9 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def clear_peak() -> None:
-    """Forget the highest memory of this process so far, where the system can."""
+    """Forget the highest memory of this process so far, and what it keeps unused, where the system can."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
