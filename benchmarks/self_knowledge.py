@@ -259,7 +259,11 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "exchanges": ({"exchanges.swaps": lambda patch, state: np.full(state.graph.shape, np.inf)}, CHECKED),
     "thinned degrees": ({"fusion.degrees_left": certain_left}, ("hop",)),
     "isolated members": ({"posterior.drop_isolated": lambda seen, variance: (seen, variance)}, CHECKED[1:]),
-    "whole volumes": ({"volumes._whole_numbers": lambda first, exact, about: about}, ("exact",)),
+    "whole volumes": ({"volumes.whole_volumes": lambda first, about: about,
+                       "relaxing.whole_volumes": lambda first, about: about}, ("exact", "silos", "global")),
+    "solving as a whole": ({"relaxing.WORK": 0.0}, ("clusters", "silos", "global")),
+    "a share of the solution under noise": ({"relaxing.SHARE": 0.0}, ("clusters", "silos", "global")),
+    "fourth moments": ({"volumes.FOURTH_ERROR": 1e9}, ("1 hop",)),
     "linear programs": ({"peeling.LEVELS": tuple(x for x in peeling.LEVELS if x[0] != peeling.PROGRAM)}, SOLVED),
     "decimal places": ({"precision._decimal_step": lambda flat: 0.0}, SOLVED),
     "doubtful degrees": ({"rows.whole_degrees": without_doubt}, SOLVED),
@@ -267,8 +271,8 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "rims of hubs": ({"fusion.hubs": lambda batch, centres: np.full(len(batch.which), -1)}, ("1 hop",)),
     "share of dense rims": ({"fusion.usual_degrees": usual(dense=0.25)}, ("1 hop",)),
     "typical volume": ({"fusion.usual_degrees": usual(ratio=4.0)}, ("withheld", "rotated")),
-    "eigenvalues from the diagonal": (
-        {"gauge._from_diagonal": lambda batch: 0.0 * batch.mu + np.linspace(1.0, -1.0, batch.rank)},
+    "withheld eigenvalues found": (
+        {"gauge._from_signs": lambda batch: 0.0 * batch.mu + np.linspace(1.0, -1.0, batch.rank)},
         ("withheld",)),
     "two flips": ({"mending._with_others": lambda *given: None}, CHECKED),
     "checks again": ({"checksum.TIMES": 0}, ("2 hops",)),

@@ -4,9 +4,10 @@
 
 Stages: ``solving`` rows that have one solution (``rows``, ``peeling``, ``row_degrees``, ``precision``); ``fusion``
 judges all pairs (``evidence`` of one patch given all others, ``degrees``, ``volumes``, ``leading`` eigenvectors,
-``gauge``); ``checksum`` compares with the eigenvalues (``graphs``, ``mending``, ``exchanges``); ``paths`` what
-balls say; ``temper`` how wrong all that is. What they start from: ``noise`` of patches, ``batches`` of one shape,
-``isolated`` members, ``rules`` of membership. The mathematics is in docs/methods/posterior-derivations.md.
+``gauge``); ``checksum`` compares with the eigenvalues (``graphs``, ``mending``, ``exchanges``); ``relaxing``
+solves large patches as a whole; ``paths`` what balls say; ``temper`` how wrong all that is. They start from:
+``noise`` of patches, ``batches`` of one shape, ``isolated`` members, ``rules`` of membership. The mathematics is
+in docs/methods/posterior-derivations.md.
 """
 
 from lograb.attacks.posterior.posterior import Posterior, posterior

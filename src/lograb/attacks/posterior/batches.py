@@ -9,7 +9,7 @@ import numpy as np
 
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
 from lograb.pairs import members_of, upper_pairs
-from lograb.types import Floats, Ints, Observations
+from lograb.types import Bools, Floats, Ints, Observations
 
 # One (b, q, q) array of a batch; about thirty of them are alive at a time.
 BATCH_BYTES = 1 << 22
@@ -78,21 +78,26 @@ class Batch:
         """How far what the embedding says is believed, 0 to 1, shape (b,).
 
         Evidence is right to second order in the noise, and falls away where σ² q is large. Under the strict gauge
-        a complete frame is any orthonormal basis, and says nothing. Nor does a disconnected truncated patch
-        without eigenvalues, because nobody knows its components. One of which only eigenvalues 0 are shown tells
-        of components and degrees, but of no pair inside a component.
+        a complete frame is any orthonormal basis, and says nothing. A patch of which only eigenvalues 0 are shown
+        tells of components and degrees, but of no pair inside a component.
         """
         if not self.paired and not self.truncated:
             return np.zeros(len(self.which))
         heard = 1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2)
-        if self.paired and self.truncated and not self.valued:  # whose first column may not be that of degrees
-            first = self.frame[:, :, 0]
-            below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
-            empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
-            heard = heard * (np.minimum(below, 1.0 - below) + empty < APART + self.variance * self.size)
         if self.readable and self.truncated:
             heard = heard * (self.mu < ONE).any(axis=1)
         return np.asarray(heard)
+
+    @property
+    def broken(self) -> Bools:
+        """Patches without eigenvalues whose first column is not that of degrees: they are not connected, (b,)."""
+        if not self.paired or self.valued:
+            return np.zeros(len(self.which), dtype=bool)
+        first = self.frame[:, :, 0]
+        below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
+        empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
+        by_noise = self.variance * self.size / 4  # which turns the signs of small entries
+        return np.asarray(np.minimum(below, 1.0 - below) + empty > APART + by_noise)
 
     @property
     def readable(self) -> bool:

@@ -50,8 +50,8 @@ class Beliefs:
         Probability before any evidence but degrees and membership.
     own : float array
         For each pair in each patch: the part of its log-odds that comes from this patch.
-    degrees : dict of Degrees
-        Of the members of each batch that was judged, by the start of its entries.
+    starts, degrees : dicts of Degrees
+        Of the members of each batch that was judged, by the start of its entries: before, and after.
     beyond : tuple of keys, probabilities, and a number
         Pairs of patches beyond the budget that solved rows tell of, and the edges that these still miss.
     told : dict
@@ -63,6 +63,7 @@ class Beliefs:
     status: npt.NDArray[np.int8]
     chance: Floats
     own: Floats
+    starts: dict[int, Degrees] = field(default_factory=dict)
     degrees: dict[int, Degrees] = field(default_factory=dict)
     beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
     told: dict[str, Any] = field(default_factory=dict)

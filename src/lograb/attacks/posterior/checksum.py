@@ -16,7 +16,7 @@ from scipy.special import expit
 from lograb.attacks.posterior.batches import Batch, observed_blocks
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.exchanges import judge
-from lograb.attacks.posterior.graphs import Patch, passes
+from lograb.attacks.posterior.graphs import EXACT, Patch, passes
 from lograb.attacks.posterior.mending import MAX_DESCENT, search
 from lograb.attacks.posterior.paths import reconcile
 from lograb.parallel import ordered_map
@@ -145,9 +145,11 @@ def _check(question: Question, observed: Floats) -> tuple[Bools, Floats]:
     """Check and mend patches: which passed, and the log-odds of pairs where they did."""
     batch, log_odds = question.batch, question.log_odds
     graphs, odds = (log_odds > 0).astype(float), np.zeros(log_odds.shape)
+    off_diagonal = ~np.eye(batch.size, dtype=bool)
+    # Only one graph has these eigenvalues, whatever noise makes of it.
+    graphs[np.abs(batch.mu[:, 1:] * (batch.size - 1) + 1.0).max(axis=1, initial=0.0) < EXACT] = off_diagonal
     passed = np.zeros(len(graphs), dtype=bool)
     passed[question.asked] = passes(graphs[question.asked], batch.mu[question.asked])
-    off_diagonal = ~np.eye(batch.size, dtype=bool)
     wrong = expit(-np.abs(log_odds))[:, off_diagonal].sum(axis=1) / 2
     worth = question.doubtful & (passed | (wrong < MAX_WRONG[batch.size > MAX_DESCENT]))
     for at in question.asked[worth[question.asked]].tolist():

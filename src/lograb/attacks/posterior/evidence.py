@@ -27,8 +27,8 @@ from lograb.types import Bools, Floats
 LEAST_DOUBT = 1e-6
 WEIGHT_ERROR = 0.02
 """Relative variance of w_ij that remains when an edge itself is certain."""
-GUESS_ERROR = 0.01
-"""Variance of eigenvalues that were withheld and guessed."""
+GUESS_ERROR = 0.1
+"""Variance of eigenvalues that were withheld and guessed, in units of σ."""
 FACTORS = 4
 """Rank at which the table of weights is cut where pairs of columns meet pairs of nodes."""
 LEAST_SLOPE = 0.2
@@ -154,7 +154,8 @@ def _inside(batch: Batch, inner: Floats, tau: Floats, second: Floats) -> tuple[F
     weight = 1.0 / (s[:, :, None] / 2 * (one - two) ** 2 + tau[:, None, None] + higher)
     weight[:, diagonal, diagonal] = 1.0 / (tau[:, None] + 2 * higher[:, diagonal, diagonal])
     if not batch.valued:  # all but μ_1 = 1 are guesses
-        weight[:, diagonal[1:], diagonal[1:]] = 1.0 / (1.0 / weight[:, diagonal[1:], diagonal[1:]] + GUESS_ERROR)
+        rest = diagonal[1:]
+        weight[:, rest, rest] = 1.0 / (1.0 / weight[:, rest, rest] + GUESS_ERROR * np.sqrt(s))
     residual = -scale[:, :, None] * inner
     residual[:, diagonal, diagonal] += mu - s / 2 * scale * mu.sum(axis=1, keepdims=True)
     met = s * (weight * (one - two)).sum(axis=2)  # noise of U that meets itself in the residual

@@ -33,7 +33,7 @@ MAX_LOG_ODDS = 60.0
 CHANCE_APART = 1e-4
 LEAST_CHANCE, MOST_BY_CHANCE = 1e-5, 0.95
 BALANCE_STEPS = 3
-UNSEEN = 0.1
+UNSEEN = 0.2
 """Share of the edges that a patch holds which shows no eigenvalue but 0."""
 LARGE, LITTLE = 500, 0.02
 """Members from which a patch is not judged if a smaller share of its pairs is open."""
@@ -109,7 +109,8 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
     by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
-    judged = replace(beliefs, own=own, chance=expit(by_chance), degrees=by_start)
+    starts = {work.batch.entries.start: work.start for work in works}
+    judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=by_start)
     judged = judged.tell(degree_spread=usual.spread)
     return judged.settle(judged.open, odds, Status.OPEN)
 
@@ -123,7 +124,9 @@ def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
     """Find degrees before anything is known about the pairs."""
     batches, radius = scene.batches, scene.seen.protocol.d
     guessed = [first_guess(batch) for batch in batches]
-    firsts = [leading(batch, hubs(batch, scene.centres) if radius == 1 else None) for batch in batches]
+    known = [guess if guess.valued and guess.paired and not guess.guessed else batch
+             for batch, guess in zip(batches, guessed)]  # fmt: skip
+    firsts = [leading(batch, hubs(batch, scene.centres) if radius == 1 else None) for batch in known]
     usual = usual_degrees(guessed, firsts)
 
     def one(position: int) -> Patchwork:

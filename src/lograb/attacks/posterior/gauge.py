@@ -1,8 +1,8 @@
 """Frames whose eigenvalues, or whose pairing of columns with eigenvalues, are unknown.
 
-Withheld eigenvalues of a complete patch follow from its frame: S has a zero diagonal, Σ_a μ_a u_ia² = 0 for every
-i, and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all kept
-eigenvalues were equal.
+Withheld eigenvalues of a complete patch follow from its frame: S = U M Uᵀ has a zero diagonal and no negative
+entry, and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all
+kept eigenvalues were equal.
 """
 
 from __future__ import annotations
@@ -12,9 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from lograb.attacks.posterior.batches import Batch
-from lograb.types import Floats
+from lograb.pairs import upper_pairs
+from lograb.types import Bools, Floats
 
 TYPICAL_MU = 0.5
+SLACK, RIDGE, LEAST_RIDGE = 0.5, 30.0, 1e-6
+"""How far entries of S may lie below 0, in units of σ, and the ridge in units of σ², and at least."""
+STEPS = 40
+PRODUCTS = 1 << 22
+"""Numbers that are held at a time."""
 
 
 def first_guess(batch: Batch) -> Batch:
@@ -27,16 +33,32 @@ def first_guess(batch: Batch) -> Batch:
         # The hidden part has mean eigenvalue -r mean / (q - r), because the trace of S is zero.
         return replace(batch, mu=np.repeat(mean * q / max(q - r, 1), r, axis=1), paired=True, valued=True,
                        guessed=True)
-    return replace(batch, mu=_from_diagonal(batch))
+    return replace(batch, mu=_from_signs(batch), valued=bool((batch.variance == 0).all()))
 
 
-def _from_diagonal(batch: Batch) -> Floats:
-    """Solve the zero diagonal of complete patches for the eigenvalues by least squares, μ_1 = 1, descending."""
-    b, _, r = batch.frame.shape
-    squares = batch.frame**2
-    system = squares[:, :, 1:]
-    ridge = (1e-3 + batch.variance)[:, None, None]
-    left = system.swapaxes(1, 2) @ system + ridge * np.eye(r - 1)
-    right = -(system.swapaxes(1, 2) @ squares[:, :, :1]) + ridge * np.linspace(1.0, -1.0, r)[1:, None]
-    mu = np.concatenate([np.ones((b, 1)), np.clip(np.linalg.solve(left, right)[:, :, 0], -1.0, 1.0)], axis=1)
-    return np.asarray(np.minimum.accumulate(mu, axis=1))
+def _from_signs(batch: Batch) -> Floats:
+    """Find the eigenvalues of complete patches, shape (b, r), descending, by what S must be.
+
+    Least squares with μ_1 = 1: the diagonal is 0, and no entry lies further below 0 than noise explains. Without
+    noise the many entries that are 0 leave one solution. A ridge draws to equal spacing what neither tells.
+    """
+    b, q, r = batch.frame.shape
+    found, usual = np.ones((b, r)), np.linspace(1.0, -1.0, r)
+    at_once = max(1, PRODUCTS // (q * q * r))
+    rows, cols = upper_pairs(q)
+    for start in range(0, b, at_once):
+        here = slice(start, start + at_once)
+        frame, ridge = batch.frame[here], (LEAST_RIDGE + RIDGE * batch.variance[here])[:, None]
+        slack = SLACK * np.sqrt(batch.variance[here])[:, None]
+        squares, products = frame**2, frame[:, rows] * frame[:, cols]
+        fixed = squares.swapaxes(1, 2) @ squares + ridge[:, :, None] * np.eye(r)
+        below: Bools = np.zeros(products.shape[:2], dtype=bool)
+        for _ in range(STEPS):
+            tight = (products * below[:, :, None]).swapaxes(1, 2)
+            left = fixed + 2.0 * tight @ products
+            right = ridge * usual - left[:, :, 0] - 2.0 * slack * tight.sum(axis=2)
+            found[here, 1:] = np.linalg.solve(left[:, 1:, 1:], right[:, 1:, None])[:, :, 0]
+            before, below = below, (products @ found[here, :, None])[:, :, 0] < -slack
+            if (before == below).all():
+                break
+    return np.asarray(np.minimum.accumulate(np.clip(found, -1.0, 1.0), axis=1))

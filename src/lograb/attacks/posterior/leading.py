@@ -67,6 +67,11 @@ class Leading:
             return np.repeat(values.sum(axis=1, keepdims=True), values.shape[1], axis=1)
         return np.asarray(np.einsum("bij,bj->bi", self.together, values))
 
+    def of(self, which: Ints) -> Leading:
+        """Take some patches out."""
+        together = None if self.together is None else self.together[which]
+        return Leading(self.entries[which], self.variance[which], together, self.hub[which])
+
     @property
     def isolated(self) -> Bools:
         """Members without an edge in the patch, shape (b, q): d / vol is 1 there, and at most 1/2 elsewhere."""
@@ -114,6 +119,6 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
         together = 1.0 - np.where(several[:, :, None], apart, 0.0)
         variance = np.where(several, np.maximum(variance, wide), variance)
         together[:, np.arange(q), np.arange(q)] = 1.0
-    silent = batch.strength == 0  # the first column is not that of degrees
+    silent = (batch.strength == 0) | batch.broken  # the first column is not that of degrees
     entries[silent], variance[silent] = q**-0.5, 1.0
     return Leading(entries, variance, together, hub)

@@ -18,6 +18,7 @@ from lograb.attacks.posterior.checksum import again, check
 from lograb.attacks.posterior.fusion import judge
 from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
 from lograb.attacks.posterior.paths import paths
+from lograb.attacks.posterior.relaxing import relax
 from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.solving import rows
@@ -30,12 +31,13 @@ STAGES: dict[str, Callable[[Scene, Beliefs], Beliefs]] = {
     "rows": rows,
     "judge": judge,
     "check": check,
+    "relax": relax,
     "again": again,
     "paths": paths,
     "temper": temper,
 }
 """What is done, in this order."""
-NEED_EXACT_VALUES = ("check", "again")
+NEED_EXACT_VALUES = ("check", "relax", "again")
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
 """Distance from 0 and 1 that certain pairs keep."""
@@ -49,7 +51,7 @@ class Posterior(PosteriorSettings, Attack):
     """The strongest attack; its parameters are those of `PosteriorSettings`."""
 
     name = "posterior"
-    version = "2"
+    version = "3"
     uses = ("members", "centres", "eigenvalues", "eigenvectors")
     scenario = "weighs all evidence on every pair and gives it a probability: the strongest here"
     cost = "pairs in patches, times patch sizes"

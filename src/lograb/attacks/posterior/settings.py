@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Channel = Literal["membership", "eigenvalues", "eigenvectors"]
-Stage = Literal["rows", "judge", "check", "again", "paths", "temper"]
+Stage = Literal["rows", "judge", "check", "relax", "again", "paths", "temper"]
 
 
 class PosteriorSettings(BaseModel):
@@ -19,8 +19,9 @@ class PosteriorSettings(BaseModel):
         pairs can be judged; without ``eigenvalues`` they are treated as withheld; without ``eigenvectors`` only
         membership is left.
     stages : what is done, in this order: ``rows`` are solved exactly; ``judge`` all pairs; ``check`` patches
-        against their eigenvalues; check them ``again`` with what is known by then; follow ``paths`` of two edges;
-        ``temper`` probabilities by how well they explain what was seen. Each can be left out.
+        against their eigenvalues; ``relax`` large ones that are not explained; check ``again`` with what is known
+        by then; follow ``paths`` of two edges; ``temper`` probabilities by how well they explain what was seen.
+        Each can be left out.
     iterations : how often all pairs are judged anew given the current estimate of all others.
     damping : share of the old that is kept in each iteration, of evidence and of probabilities.
     misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs,
@@ -32,7 +33,7 @@ class PosteriorSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     channels: tuple[Channel, ...] = Field(default=("membership", "eigenvalues", "eigenvectors"))
-    stages: tuple[Stage, ...] = Field(default=("rows", "judge", "check", "again", "paths", "temper"))
+    stages: tuple[Stage, ...] = Field(default=("rows", "judge", "check", "relax", "again", "paths", "temper"))
     iterations: int = Field(default=6, ge=1, le=1000)
     damping: float = Field(default=0.3, ge=0, lt=1)
     misfit: float = Field(default=0.02, ge=0, lt=1)

@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.evidence import attenuation
 from lograb.attacks.posterior.leading import Leading, zero_columns
-from lograb.types import Bools, Floats, Ints
+from lograb.types import Floats
 
 TYPICAL_RATIO = 2.0
 """Volume over that of a tree on the same nodes, where nothing tells."""
@@ -32,10 +32,17 @@ NEAR = (0.3, 3.0)
 """Bounds of what a patch tells, in units of that mean."""
 VOLUME_ERROR = 0.03
 """Variance of the logarithm of a volume that no hub tells."""
+FOURTH_ERROR, FEWER = 0.2, 0.16
+"""Standard deviation of log tr S⁴ for a given rim, and by how much it is smaller where the rim is dense."""
 SOME_DENSE = 0.25
 """Share of patches with a dense rim before any of them is seen."""
 STEPS = 20
-MAX_MULTIPLE = 200
+FINE = 0.25
+"""Error of a usual degree up to which whole numbers are told apart."""
+REACH, STEPS_OUT, OFF = 0.45, 180, 0.15
+"""How far away volumes are tried, as logarithms, in how many steps, and the standard deviation of the estimate."""
+ROUGH = 0.004
+"""Error of entries times √q that comes with the distance between two volumes that are tried."""
 LEAST_ENTRY = 1e-2
 LEAST_REST = 0.05
 CALM = 1.0
@@ -146,9 +153,8 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
         found = sizes / mean_square(batch)[0][:, None] if batch.valued else found
     elif not guessed.guessed:
         found = sizes / inverse_volume(guessed, first)
-    exact = np.flatnonzero((batch.variance == 0) & batch.truncated & batch.paired)
-    if len(exact):
-        found[exact] = _whole_numbers(first, exact, found[exact])
+    if batch.truncated and batch.paired:
+        found = whole_volumes(first, np.clip(found, least, most))
     known = first.hubs
     if len(known[0]):
         rims = _rims(batch, first, found[known])
@@ -163,28 +169,45 @@ class Rims(NamedTuple):
     volume: Floats
     """Logarithm of vol / (q - 1), by the hub's entry and the eigenvalues, each by its error."""
     off: Floats
-    """Squared difference between the two, in units of its variance."""
+    """Squared differences to what was seen, in units of their variance."""
 
 
 def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
     """Estimate volumes of patches with a known hub.
 
     If the degrees on the rim are 1 / x, tr S² is (q - 1) (x - x²) + 2 x: for a given one there are two solutions.
+    Where the whole spectrum is known, tr S⁴ tells which it is.
     """
     (patch, _), q = first.hubs, batch.size
     expected = np.tile(np.log(np.maximum(otherwise / (q - 1), 2.0)), (2, 1))
+    shape = np.zeros(expected.shape)
     if batch.valued and q > 3:
         trace = q * mean_square(batch)[0][patch]
         root = np.sqrt(np.maximum((q + 1.0) ** 2 - 4.0 * (q - 1.0) * trace, 0.0))
         x = (q + 1.0 + np.stack([root, -root])) / (2.0 * (q - 1.0))
-        expected = np.log1p(1.0 / np.clip(x, 1.0 / (q - 1.0), 1.0))
+        x = np.clip(x, 1.0 / (q - 1.0), 1.0)
+        expected = np.log1p(1.0 / x)
+        if not batch.truncated:
+            fourth = np.log((batch.mu[patch] ** 4).sum(axis=1))
+            shape = ((fourth - _log_fourth(x, q)) / FOURTH_ERROR) ** 2
     if not np.isfinite(first.variance).all():
-        return Rims(expected, np.zeros(expected.shape))
+        return Rims(expected, shape)
     error = 4.0 * first.variance[first.hubs] * np.exp(expected)
     value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY)) - np.minimum(error, 1.0) / 4.0
     share = VOLUME_ERROR / (VOLUME_ERROR + error)
     off = (value - expected) ** 2 / (error + VOLUME_ERROR) + np.log(error + VOLUME_ERROR)
-    return Rims(share * value + (1.0 - share) * expected, off)
+    return Rims(share * value + (1.0 - share) * expected, off + shape)
+
+
+def _log_fourth(x: Floats, q: int) -> Floats:
+    """Logarithm of tr S⁴ for a hub and a rim of degrees 1 / x, sparse in the first row and dense in the second.
+
+    S has the eigenvalues 1 and -x, and those of the rim times x. With m = 1 / x - 1 neighbours on the rim,
+    2 m² - m closed walks of four steps begin at each of its q - 1 members (m if m < 1), on a dense rim fewer.
+    """
+    m = 1.0 / x - 1.0
+    walks = (q - 1.0) * m * np.maximum(2.0 * m - 1.0, 1.0)
+    return np.asarray(np.log(1.0 + x**4 * (1.0 + walks)) - [[0.0], [FEWER]])
 
 
 def _share_dense(off: Floats) -> float:
@@ -196,23 +219,30 @@ def _share_dense(off: Floats) -> float:
     return share
 
 
-def _whole_numbers(first: Leading, exact: Ints, about: Floats) -> Floats:
-    """Find the volumes, nearest to some, that make all degrees of a component whole numbers, without noise."""
-    shares = first.entries[exact] ** 2
-    apart: Bools | None = None if first.together is None else first.together[exact] < 0.5
-    least = np.repeat(shares.min(axis=1, keepdims=True), shares.shape[1], axis=1)
-    if apart is not None:
-        least = np.where(apart, np.inf, shares[:, None, :]).min(axis=2)
-    least = np.maximum(least, 1e-12)
-    found, distance = about.copy(), np.full(about.shape, np.inf)
-    for multiple in range(1, MAX_MULTIPLE + 1):
-        degrees = shares / least * multiple
-        off = np.abs(degrees - np.rint(degrees))
-        if apart is None:
-            worst = off.max(axis=1, keepdims=True)
-        else:
-            worst = np.where(apart, 0.0, off[:, None, :]).max(axis=2)
-        away = np.abs(np.log(multiple / least / about))
-        nearer = (worst < 1e-3) & (away < distance)
-        found, distance = np.where(nearer, multiple / least, found), np.where(nearer, away, distance)
+def whole_volumes(first: Leading, about: Floats) -> Floats:
+    """Find the volumes near some, (b, q), with which degrees are whole numbers, as far as noise lets them be told.
+
+    With d the whole number next to vol s, a member's entry √s ~ N(√(d / vol), v), and 1 / vol its chance, times
+    the number of degrees that noise leaves open, each volume has a likelihood. Given is the mean over it, and
+    what was given where noise hides too much.
+    """
+    error = 2.0 * about * np.sqrt(first.variance.mean(axis=1, keepdims=True) / first.sizes)
+    fine = np.flatnonzero((error < FINE).all(axis=1))
+    found = about.copy()
+    if len(fine):
+        found[fine] = _nearest_whole(first.of(fine), about[fine])
     return found
+
+
+def _nearest_whole(first: Leading, about: Floats) -> Floats:
+    shares, variance = first.entries**2, first.variance + ROUGH**2 / first.entries.shape[1]
+    away = np.linspace(-REACH, REACH, 2 * STEPS_OUT + 1)
+    weight = np.empty((len(away), *shares.shape))
+    for at, step in enumerate(away.tolist()):
+        volume = about * np.exp(step)
+        degrees = np.maximum(np.rint(volume * shares), 1.0)
+        square = (first.entries - np.sqrt(degrees / volume)) ** 2 / variance
+        open_ = np.maximum(np.sqrt(8.0 * np.pi * variance * degrees * volume), 1.0)
+        weight[at] = first.over_component(np.log(open_) - np.log(volume) - square / 2) - (step / OFF) ** 2 / 2
+    weight = np.exp(weight - weight.max(axis=0))
+    return np.asarray(about * np.exp(np.einsum("s,sbq->bq", away, weight) / weight.sum(axis=0)))
