@@ -15,10 +15,10 @@ SCRIPTS = {
     "audits": ["seen", "unseen", "real"],
     "defences": ["subspace"],
     "generation": ["cora", "citation", "large", "growth", "global"],
-    "neural": ["speed"],
+    "neural": ["speed", "graphs"],
     "reconstruction": ["rules", "rivals", "pairs", "speed", "many"],
     "self_knowledge": ["generated", "real", "ablation", "show"],
-    "sweeps": ["overhead"],
+    "sweeps": ["overhead", "memory"],
     "variational": ["exact", "recovery", "rivals", "truth", "budget", "growth"],
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from lograb.attacks import ATTACKS, find_attack
 from lograb.attacks.baselines.eigenmaps import eigenmaps
 from lograb.attacks.baselines.neural import Gae, co_occurrence, input_graph, renumber
 from lograb.errors import LograbError, MissingExtraError
+from lograb.tasks.reconstruction import stream_of
 from lograb.types import Graph
 
 NEURAL = ["gae", "vgae", "gcn-le"]
@@ -160,3 +161,22 @@ def test_eigenmaps_do_not_depend_on_the_solvers_basis(monkeypatch):
 
     monkeypatch.setattr(np.linalg, "eigh", turned)
     assert np.allclose(plain, eigenmaps(adjacency, 4, np.random.default_rng(0)), atol=1e-8)
+
+
+@needs_torch
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("name", NEURAL)
+def test_graphs_of_a_dataset_are_attacked_together_and_each_for_itself(name, features):
+    empty = Graph.from_edges("none", 4, np.empty((0, 2), np.int64), features=sp.csr_array((4, 10)))
+    graphs = [*(small(seed).truth for seed in range(3)), empty]
+    instance = lograb.generate(graphs, p=1.0, k=32)
+    attack = find_attack(name)(**FEW)
+    answers = lograb.attack(instance, attack, features=features)
+    assert len(answers) == 4
+    assert not len(answers[3].edges)
+    for number, (graph, answer) in enumerate(zip(instance, answers)):
+        alone = lograb.attack(graph, attack, features=features, seed=stream_of(0, number))
+        assert np.array_equal(answer.edges, alone.edges)
+        assert np.allclose(answer.scores, alone.scores, atol=1e-4)
+        assert answer.method == alone.method
+        assert answer.seconds > 0

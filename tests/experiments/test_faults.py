@@ -13,6 +13,7 @@ import pytest
 from lograb import LograbError
 from lograb.experiments import Store, sweep
 from lograb.experiments.work import join_pieces, make_instances, run_piece
+from lograb.experiments.workers import KEPT, open_client
 from lograb.parallel import hold_threads
 from lograb.plugins import plugins
 
@@ -178,3 +179,11 @@ def test_a_full_disk_is_said_and_leaves_what_is_there(plan, small_disk, schedule
     assert lasting(kept.results()) == lasting(done)
     assert all(kept.arrays(result.key) for result in done)
     assert not list(kept.folder.glob("runs/*/.lograb-*"))
+
+
+def test_workers_keep_the_memory_of_large_arrays(monkeypatch):
+    for name in KEPT:
+        monkeypatch.delenv(name, raising=False)  # Dask leaves there what it started workers with
+    with open_client(1) as client:
+        for name, size in KEPT.items():
+            assert client.submit(os.getenv, name).result() == str(size)

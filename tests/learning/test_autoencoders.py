@@ -17,6 +17,7 @@ from lograb.learning.autoencoders import (  # noqa: E402
     divergence,
     reconstruction_loss,
     train_autoencoder,
+    train_autoencoders,
 )
 from lograb.learning.sparse import propagation_matrix  # noqa: E402
 
@@ -123,3 +124,43 @@ def test_one_seed_one_result_and_no_trace_in_torchs_stream():
     assert np.array_equal(one.points, two.points)
     assert not np.array_equal(one.points, other.points)
     assert torch.equal(state, torch.random.get_rng_state())
+
+
+def small_graphs(kind):
+    """Graphs of 2 to 40 nodes, some complete, with inputs of the kind."""
+    rng, graphs = np.random.default_rng(4), []
+    for n in (2, 3, 7, 8, 9, 20, 21, 22, 33, 34, 40, 300):
+        full = np.triu(rng.random((n, n)) < (1.0 if n in (2, 7) else 0.2), 1)
+        full[0, 1] = True
+        dense = rng.standard_normal((n, 5))
+        inputs = {"identity": None, "dense": dense, "sparse": sp.csr_array(dense * (dense > 0))}[kind]
+        graphs.append((sp.csr_array(full | full.T), inputs))
+    return graphs
+
+
+@pytest.mark.parametrize("kind", ["identity", "dense", "sparse"])
+@pytest.mark.parametrize("variational", [False, True])
+def test_graphs_trained_side_by_side_are_as_if_each_were_alone(kind, variational):
+    graphs, settings = small_graphs(kind), SIZES | {"variational": variational, "epochs": 25}
+    rngs = [np.random.default_rng(i) for i in range(len(graphs))]
+    together = train_autoencoders(graphs, rngs, **settings)
+    for i, ((adjacency, inputs), found) in enumerate(zip(graphs, together)):
+        rng = np.random.default_rng(i)
+        alone = train_autoencoder(adjacency, inputs, rng, **settings)
+        assert found.points.shape == alone.points.shape
+        assert np.allclose(found.points, alone.points, atol=1e-3 * np.abs(alone.points).max())
+        assert np.allclose(found.losses, alone.losses, rtol=1e-4)
+        assert rngs[i].random() == rng.random()  # drew as much
+
+
+def test_which_graphs_are_trained_beside_one_makes_no_difference(monkeypatch):
+    graphs, settings = small_graphs("dense"), SIZES | {"variational": True}
+
+    def run(which):
+        rngs = [np.random.default_rng(i) for i in which]
+        return dict(zip(which, train_autoencoders([graphs[i] for i in which], rngs, **settings)))
+
+    every, some = run(range(12)), run([10, 6, 1, 7])
+    assert all(np.array_equal(found.points, every[i].points) for i, found in some.items())
+    monkeypatch.setattr(autoencoders, "GRAPHS_AT_ONCE", 2)
+    assert all(np.array_equal(found.points, every[i].points) for i, found in run(range(12)).items())

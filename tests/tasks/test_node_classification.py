@@ -106,6 +106,23 @@ def test_all_models_meet_the_same_split(instance, monkeypatch):
     assert one["floors"]["memory"] == two["floors"]["memory"]
 
 
+def test_floors_are_trained_once_for_all_models(monkeypatch):
+    pytest.importorskip("torch_geometric")
+    calls, real = [], score_floors
+    monkeypatch.setattr(node_classification, "score_floors", lambda *args: calls.append(1) or real(*args))
+    instance = lograb.generate("superpixels", graph=0, d=1, p=0.2, k=8, sigma=0.05, seed=0)
+    few = {"epochs": 2}
+    first, second = (classify(instance, name, settings=few)["floors"] for name in ("gcn", "sage"))
+    assert len(calls) == 1
+    assert first == second
+    for changed in ({"split": "node-disjoint"}, {"seed": 1}, {"settings": {"epochs": 3}}):
+        classify(instance, "gcn", **{"settings": few} | changed)
+    assert len(calls) == 4
+    again = lograb.generate("superpixels", graph=0, d=1, p=0.2, k=8, sigma=0.05, seed=0)
+    assert classify(again, "gcn", settings=few)["floors"]["mlp"]["f1_micro"] == first["mlp"]["f1_micro"]
+    assert len(calls) == 5
+
+
 def test_numbers_are_averaged_and_missing_ones_left_out():
     runs = [{"f1_micro": a, "f1_macro": a, "floor": 0.1, "seconds": 1.0, "unseen": {"f1_micro": b}}
             for a, b in ((0.49, None), (0.51, 0.5))]  # fmt: skip

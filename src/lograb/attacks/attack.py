@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ class Attack(BaseModel):
     extra : the optional dependency that it needs
     averages : whether its odds on a pair, score / (1 - score), are a mean over the patches that contain it: so are
         then those of an answer joined from parts
+    together : whether it takes many graphs at once, in less time than one after the other; see `reconstruct_each`
     small_only : whether it refuses all but small graphs; such an attack runs only where it is asked for by name
     """
 
@@ -43,6 +45,7 @@ class Attack(BaseModel):
     trivial: ClassVar[bool] = False
     extra: ClassVar[str | None] = None
     averages: ClassVar[bool] = False
+    together: ClassVar[bool] = False
     small_only: ClassVar[bool] = False
 
     if not TYPE_CHECKING:  # a type checker reads the parameters off the fields
@@ -62,6 +65,12 @@ class Attack(BaseModel):
     ) -> Reconstruction:
         """Rebuild the graph from what is seen."""
         raise NotImplementedError(f"{type(self).__name__} must define reconstruct(seen, rng, progress)")
+
+    def reconstruct_each(
+        self, seen: Sequence[Observations], rngs: Sequence[np.random.Generator]
+    ) -> list[Reconstruction]:
+        """Rebuild several graphs; none has a say in the answer about another."""
+        return [self.reconstruct(one, rng) for one, rng in zip(seen, rngs, strict=True)]
 
     def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
         """Rebuild the graph; so an attack is also a function of observations and a generator."""

@@ -26,6 +26,7 @@ import numpy as np
 
 from lograb import __version__
 from lograb.answer_file import PARTS
+from lograb.attacks import Attack
 from lograb.errors import LograbError
 from lograb.experiments.runs import RunResult, RunSpec, Status
 from lograb.experiments.statistics import describe
@@ -39,7 +40,7 @@ from lograb.tasks.isolation import FileAttack, choose_attack
 from lograb.tasks.link_prediction import LinkRun, predict_links, summarise
 from lograb.tasks.node_classification import classify, score_scopes
 from lograb.tasks.privacy import ledger
-from lograb.tasks.reconstruction import graph_bounds, join_scores, score_graph, stream_of
+from lograb.tasks.reconstruction import graph_bounds, join_scores, run_together, score_graph, stream_of
 from lograb.tasks.utility import utility
 from lograb.types import Graph, Reconstruction
 
@@ -130,14 +131,10 @@ def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
     attacker = choose_attack(spec.method, spec.settings)
     scored, diagnostics = [], []
     arrays: Arrays = {}
-    seed, spent, scoring = spec.instance.seed or 0, 0.0, 0.0
-    for number, graph in graphs:
+    spent, scoring = 0.0, 0.0
+    given = _attack_all(spec, attacker, graphs) if old is None else _stored(old, graphs)
+    for (number, graph), answer in zip(graphs, given, strict=True):
         place = number or 0
-        if old is None:
-            shown = spec.options["features"] and graph.manifest.n_features > 0
-            answer = _attack(graph, attacker, stream_of(seed, number), shown)
-        else:
-            answer = build_answer("the stored answer", old, place, graph.n_nodes, graph.node_names)
         start = time.perf_counter()
         scored.append((score_graph(graph, answer), graph_bounds(graph, number)))
         scoring += time.perf_counter() - start
@@ -147,6 +144,23 @@ def _reconstruct(spec: RunSpec, graphs: Graphs, old: Arrays | None) -> Piece:
     return Piece(
         graphs=scored, arrays=arrays, diagnostics=diagnostics, seconds={"method": spent, "scoring": scoring}
     )
+
+
+def _stored(old: Arrays, graphs: Graphs) -> Iterator[Reconstruction]:
+    for number, graph in graphs:
+        yield build_answer("the stored answer", old, number or 0, graph.n_nodes, graph.node_names)
+
+
+def _attack_all(spec: RunSpec, attacker: Any, graphs: Graphs) -> Iterator[Reconstruction]:
+    """Attack graph after graph, or many at once where the attack can."""
+    shown = [bool(spec.options["features"] and graph.manifest.n_features > 0) for _, graph in graphs]
+    streams = [stream_of(spec.instance.seed or 0, number) for number, _ in graphs]
+    if len(graphs) > 1 and isinstance(attacker, Attack) and attacker.together:
+        seen = [graph.observe(features=sees) for (_, graph), sees in zip(graphs, shown)]
+        yield from run_together(attacker, seen, [np.random.default_rng(stream) for stream in streams])
+        return
+    for (_, graph), stream, sees in zip(graphs, streams, shown):
+        yield _attack(graph, attacker, stream, sees)
 
 
 def _attack(graph: Instance, attacker: Any, stream: np.random.SeedSequence, features: bool) -> Reconstruction:
@@ -283,7 +297,9 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def clear_peak() -> None:
-    """Forget the highest memory of this process so far, where the system can."""
+    """Forget the highest memory of this process so far, and what it keeps unused, where the system can."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

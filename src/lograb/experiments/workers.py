@@ -14,6 +14,8 @@ from lograb.errors import LograbError
 from lograb.experiments.work import versions
 from lograb.parallel import n_cores
 
+# Dask's own setting gives memory back after every large array: half of a method's time went into page faults.
+KEPT = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
 AHEAD = 3  # tasks per worker that are submitted before their turn
 
 
@@ -54,7 +56,8 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
         return
     quiet = {"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "60s",
              "distributed.scheduler.worker-ttl": None,  # long numerics may keep a worker from reporting
-             "distributed.worker.memory.terminate": 0.95}  # fmt: skip
+             "distributed.worker.memory.terminate": 0.95,
+             **{f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in KEPT.items()}}  # fmt: skip
     with (
         dask.config.set(quiet),
         distributed.LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True,

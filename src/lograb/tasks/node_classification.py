@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import time
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,8 @@ from lograb.spec import checked
 from lograb.types import Bools
 
 Streams = dict[str, np.random.Generator]
+_FLOORS: WeakKeyDictionary[Instance, dict[tuple[Any, ...], dict[str, Any]]] = WeakKeyDictionary()
+"""The floors of an instance by split, seed, repeat and training: the same for all models, so trained once."""
 
 
 def classify(
@@ -66,6 +69,7 @@ def classify(
     require_torch("lograb classify")
     patches = patch_set(instance)
     patches.require_labels()
+    known = _FLOORS.setdefault(instance, {})
     runs: list[dict[str, Any]] = []
     raw: dict[str, npt.NDArray[Any]] = {}
     for number in range(repeats):
@@ -74,7 +78,9 @@ def classify(
         run = score_model(patches, division, model, streams, training, special, progress)
         raw |= {f"{number}/answer": run.pop("answer"), f"{number}/train": division.train,
                 f"{number}/test": division.test}  # fmt: skip
-        floors = score_floors(patches, division, streams["floor"], training, progress)
+        key = (split, seed, number, training.model_dump_json())
+        floors = known.get(key) or score_floors(patches, division, streams["floor"], training, progress)
+        known[key] = floors
         floor = max(floors[name]["f1_micro"] for name in ("majority", "mlp") if name in floors)
         runs.append(run | describe_split(patches, division) | {"floor": floor, "floors": floors})
     values = {"model": name, "split": split, "seed": seed, "repeats": repeats, **combine(runs)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -34,6 +35,7 @@ from lograb.theory.recoverability import relative_error
 from lograb.types import Bools, Floats, Graph, Ints, Observations, Patches, Reconstruction
 
 FALSE_RATE, RECALL = 1e-3, 0.5
+AT_ONCE = 256  # graphs that an attack gets at once, if it takes several
 Answer = Reconstruction | Sequence[Reconstruction] | str | Path
 
 
@@ -89,6 +91,13 @@ def attack(
         answers = _run_apart(chosen, list(seen), stream)
         return answers if many else answers[0]
     answers = []
+    if many and isinstance(subject, Instance) and isinstance(chosen, Attack) and chosen.together:
+        seen = iter(seen)
+        while part := list(islice(seen, AT_ONCE)):
+            numbers = range(len(answers), len(answers) + len(part))
+            if progress is not None:
+                progress("attacking graphs", len(answers), len(subject))
+            answers += run_together(chosen, part, [stream(number) for number in numbers])
     for number, observations in enumerate(seen):
         if many and progress is not None:
             progress("attacking graphs", number, len(subject) if isinstance(subject, Instance) else None)
@@ -112,6 +121,18 @@ def _run_apart(
     return [replace(answer, method=attack.__name__, seconds=seconds) for answer in found]
 
 
+def run_together(
+    attack: Attack, seen: Sequence[Observations], rngs: Sequence[np.random.Generator]
+) -> list[Reconstruction]:
+    """Run an attack on copies of what is seen of several graphs at once; the seconds are shared out evenly."""
+    seen = [private_copy(one) for one in seen]
+    start = time.perf_counter()
+    with cores_for(sum(int(one.sizes @ one.sizes) for one in seen)):
+        found = attack.reconstruct_each(seen, rngs)
+    seconds = (time.perf_counter() - start) / max(len(seen), 1)
+    return [_signed(attack, one, answer, seconds) for one, answer in zip(seen, found, strict=True)]
+
+
 def _run(
     attack: Any, seen: Observations, rng: np.random.Generator, progress: Progress
 ) -> Reconstruction:
@@ -120,7 +141,11 @@ def _run(
     start = time.perf_counter()
     with cores_for(int(seen.sizes @ seen.sizes)):
         found = attack.reconstruct(seen, rng, progress) if isinstance(attack, Attack) else attack(seen, rng)
-    seconds = time.perf_counter() - start
+    return _signed(attack, seen, found, time.perf_counter() - start)
+
+
+def _signed(attack: Any, seen: Observations, found: Any, seconds: float) -> Reconstruction:
+    """Check that an answer is one, and note who gave it."""
     if not isinstance(found, Reconstruction):
         raise LograbError(f"the attack '{label_of(attack)}' must return a lograb.Reconstruction, "
                           f"got {type(found).__name__}")  # fmt: skip

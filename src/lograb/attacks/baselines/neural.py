@@ -18,8 +18,9 @@ that numbering: node numbers cannot influence the answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,6 +39,20 @@ from lograb.pairs import sharing, unpair
 from lograb.progress import Progress, ignore
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Floats, Ints, Matrix, Observations, Reconstruction
+
+if TYPE_CHECKING:
+    from lograb.learning.autoencoders import Embedding
+
+
+class _Ready(NamedTuple):
+    """What a network is trained on, and what its answer is made with."""
+
+    n_nodes: int
+    seen: Observations  # under the new numbers
+    nodes: Ints
+    graph: sp.csr_array
+    inputs: Matrix | None
+    told: dict[str, Any]
 
 
 class Gae(Attack):
@@ -60,6 +75,7 @@ class Gae(Attack):
     cost = "edges of the guess, and pairs of nodes"
     optional = ("features",)
     extra = "gnn"
+    together = True
 
     graph: Literal["local", "co-occurrence"] = "local"
     features: bool = True
@@ -75,28 +91,58 @@ class Gae(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Train and join."""
+        train, _ = self._trainers()
+        ready = self._prepare(seen, rng)
+        if not ready.graph.nnz:
+            return self._join(ready, None)
+        return self._join(ready, train(ready.graph, ready.inputs, rng, **self._training()))
+
+    def reconstruct_each(
+        self, seen: Sequence[Observations], rngs: Sequence[np.random.Generator]
+    ) -> list[Reconstruction]:
+        """Train a network for each graph, those of small graphs side by side, and join."""
+        _, train = self._trainers()
+        ready = [self._prepare(one, rng) for one, rng in zip(seen, rngs, strict=True)]
+        useful = [i for i, one in enumerate(ready) if one.graph.nnz]
+        graphs = [(ready[i].graph, ready[i].inputs) for i in useful]
+        found = dict(zip(useful, train(graphs, [rngs[i] for i in useful], **self._training())))
+        return [self._join(one, found.get(i)) for i, one in enumerate(ready)]
+
+    def _trainers(self) -> tuple[Any, Any]:
+        """Give what trains on one graph, and on several."""
         try:
-            from lograb.learning.autoencoders import train_autoencoder
+            from lograb.learning.autoencoders import train_autoencoder, train_autoencoders
         except ImportError:
             raise MissingExtraError(f"the attack '{self.name}'", "gnn") from None
+        return train_autoencoder, train_autoencoders
+
+    def _training(self) -> dict[str, Any]:
+        return {"variational": isinstance(self, Vgae), "hidden": self.hidden, "out": self.out,
+                "epochs": self.epochs, "learning_rate": self.learning_rate}  # fmt: skip
+
+    def _prepare(self, seen: Observations, rng: np.random.Generator) -> _Ready:
+        """Make the input graph, and the inputs where it has edges."""
         numbered, nodes = renumber(seen)
         graph = input_graph(numbered, self)
         told: dict[str, Any] = {"input_edges": int(graph.nnz) // 2}
-        if not graph.nnz:
+        inputs = None
+        if graph.nnz:
+            inputs, told["inputs"] = self.inputs(numbered, graph, rng)
+        return _Ready(seen.n_nodes, numbered, nodes, graph, inputs, told)
+
+    def _join(self, ready: _Ready, trained: Embedding | None) -> Reconstruction:
+        """Claim the pairs that the trained points put closest; none where there was nothing to train on."""
+        nodes, told = ready.nodes, dict(ready.told)
+        if trained is None:
             none = np.empty((0, 2), np.int64)
-            return Reconstruction(seen.n_nodes, none, np.empty(0), np.sort(nodes), diagnostics=told)
-        inputs, told["inputs"] = self.inputs(numbered, graph, rng)
-        trained = train_autoencoder(
-            graph, inputs, rng, variational=isinstance(self, Vgae), hidden=self.hidden, out=self.out,
-            epochs=self.epochs, learning_rate=self.learning_rate,
-        )  # fmt: skip
+            return Reconstruction(ready.n_nodes, none, np.empty(0), np.sort(nodes), diagnostics=told)
         told |= {"first_loss": trained.losses[0], "last_loss": trained.losses[-1]} if trained.losses else {}
         told["device"] = trained.device
-        pairs, logits = _select(numbered, trained.points, self)
+        pairs, logits = _select(ready.seen, trained.points, self)
         pairs = np.sort(nodes[pairs], axis=1)
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         scores = 1 / (1 + np.exp(-np.clip(logits[order], -500, 500)))
-        return Reconstruction(seen.n_nodes, pairs[order], scores, np.sort(nodes), diagnostics=told)
+        return Reconstruction(ready.n_nodes, pairs[order], scores, np.sort(nodes), diagnostics=told)
 
     def inputs(
         self, seen: Observations, graph: sp.csr_array, rng: np.random.Generator
