@@ -177,3 +177,17 @@ def test_the_command_for_what_is_made_defends_it(tmp_path):
     found = lograb.audit(tmp_path / "k.lograb", quick=True, policy={"allow": ["defence"]}).findings
     assert found["recommendation"]["command"] == (
         f"lograb defend {tmp_path / 'k.lograb'} --method subspace:epsilon=1 --no-truth -o shared.lograb")
+
+
+def test_the_graph_is_no_table_of_groups(tmp_path):
+    path = tmp_path / "friends.csv"
+    path.write_text("a,b\nb,c\nc,a\n")
+    with pytest.raises(lograb.LograbError, match="is the graph itself"):
+        lograb.audit(path, patches=path, quick=True)
+
+
+def test_a_whole_spectrum_is_called_one():
+    found = lograb.audit("karate", scenario="silos", k=64, quick=True).findings
+    assert "the whole spectrum" in found["scenario"]["sentence"]
+    found = lograb.audit("karate", scenario="silos", k=2, quick=True).findings
+    assert "the whole spectrum" not in found["scenario"]["sentence"]

@@ -135,6 +135,8 @@ def find_subject(
         raise LograbError(f"an audit is about one graph, '{source}' holds {many}: choose one with graph=I "
                           "(--graph I)")  # fmt: skip
     found = load_graph(source, graph=graph, header=header)
+    if isinstance(source, str | Path) and isinstance(patches, str | Path) and Path(source) == Path(patches):
+        raise LograbError(f"'{patches}' is the graph itself: groups are a table node,group of their own")
     cut, scenario, groups = _cut(scenario, patches, patches_by, d)
     parameters = cut | {"k": 32 if k is None else k, "sigma": sigma or 0.0, "defences": defences or (),
                         "releases": releases, "seed": seed}  # fmt: skip

@@ -28,6 +28,10 @@ def scenario(subject: Subject) -> dict[str, Any]:
         "given": (f"{_count(m, 'embedding')} of {_count(n, 'node')} {'is' if m == 1 else 'are'} shared as "
                   f"{'it is' if m == 1 else 'they are'}.", "edges inside patches"),
     }[subject.scenario]  # fmt: skip
+    complete = int(plan.observations.complete.sum())
+    if plan.spec.k > 1 and subject.scenario in ("silos", "global") and 2 * complete > m:
+        sentence += (f" For {complete:,} of {m:,} that is the whole spectrum: they have no more than "
+                     f"{plan.spec.k:,} members.")  # fmt: skip
     return {"name": subject.scenario, "sentence": sentence, "recipient": RECIPIENT, "edge_word": edges}
 
 

@@ -236,7 +236,8 @@ def make_plan(
                     source=dataset, origin=origin, instance=instance, **told | {"version": version})  # fmt: skip
                 cells.append(Cell(row, column, dataset, instance, spec, problem))
     if not cells:
-        raise LograbError("nothing to run: no instance is of these datasets: " + ", ".join(datasets or ()))
+        known = dict.fromkeys(dataset for _, dataset, _ in _rows(config))
+        raise unknown_name("dataset of this experiment", ", ".join(datasets or ()), known)
     return Plan(name, config, tuple(cells))
 
 

@@ -6,6 +6,7 @@ A figure is a dict: ``x`` and ``y`` name the axes, ``series`` lists curves with 
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from lograb.errors import MissingExtraError
 
-WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 300, 52, 12, 44
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 310, 52, 28, 44
 COLOURS = ("#3b6fb6", "#c2571a", "#2e8b57", "#8e44ad", "#b8860b", "#c0392b", "#16a085", "#7f8c8d", "#d35400",
            "#2c3e50", "#e17fb2")  # fmt: skip
 
@@ -31,15 +32,15 @@ def draw_svg(figure: dict[str, Any], title: str) -> str:
              f'class="figure"><title>{escape(title)}</title>'
              f'<desc>{escape(figure["y"])} over {escape(figure["x"])}; the table below has all '
              'numbers</desc>']  # fmt: skip
-    for tick in range(5):
-        value = low + (high - low) * tick / 4
-        y = TOP + (4 - tick) / 4 * (HEIGHT - TOP - BOTTOM)
+    for value in _ticks(low, high):
+        y = TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 10}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
-                     f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}</text>')  # fmt: skip
+                     f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')  # fmt: skip
     for x in places:
         parts.append(f'<text x="{at(x, low)[0]:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
                      f'{escape(_text(x))}</text>')  # fmt: skip
-    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(figure["x"])}</text>')
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(figure["x"])}</text>'
+                 f'<text x="8" y="14">{escape(figure["y"])}</text>')  # fmt: skip
     for number, curve in enumerate(figure["series"]):
         colour = COLOURS[number % len(COLOURS)]
         points = [(*at(x, y), sd) for x, y, sd in zip(curve["x"], curve["y"], curve["sd"])]
@@ -109,6 +110,13 @@ def _range(figure: dict[str, Any]) -> tuple[float, float]:
     low, high = min(heights), max(heights)
     edge = 0.05 * (high - low) or 0.05
     return max(low - edge, min(low, 0.0)), high + edge
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Choose round numbers between two, four to eight of them."""
+    size = 10.0 ** math.floor(math.log10((high - low) / 4))
+    step = size * next(round_ for round_ in (5.0, 2.0, 1.0) if size * round_ * 4 <= high - low)
+    return [round(step * n, 12) for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _text(x: Any) -> str:

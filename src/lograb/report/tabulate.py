@@ -284,7 +284,8 @@ def _figure(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> dict[
     if not series:
         return {}
     if layout.get("relative"):
-        return {"x": over, "y": f"{y}, relative", "series": _relative([c for c in series.values() if c["y"][0]])}
+        curves = _relative([curve for curve in series.values() if curve["y"][0]])
+        return {"x": over, "y": f"{y}, relative to the first", "series": curves}
     return {"x": {"noise": "noise, σ √q"}.get(over, over), "y": y, "series": list(series.values())}
 
 
