@@ -147,7 +147,7 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
             done.append((batch, at, entry))
     if not done:
         return beliefs
-    solved = times > 0
+    solved = 2.0 * times >= np.maximum(scene.counts, 1)  # else most of what is known of a pair would be lost
     odds = _log_odds(total / np.maximum(times, 1.0))
     own[solved[scene.entry]] = 0.0
     for batch, at, entry in done:  # what it says itself is not to be held against it
