@@ -46,7 +46,7 @@ def test_the_report_reads_the_store(folder):
     (("sweep", "smok", "--store", "x"), "Did you mean 'smoke'"),
     (("reproduce", "corre", "--store", "x"), "Did you mean 'core'"),
     (("reproduce", "smoke", "--store", "x", "--format", "word"), "unknown format 'word'"),
-    (("reproduce", "smoke", "--store", "x", "--datasets", "cora"), "no instance is of these datasets"),
+    (("reproduce", "smoke", "--store", "x", "--datasets", "cora"), "unknown dataset of this experiment 'cora'"),
     (("report", "nowhere", "-o", "page.html"), "is no store"),
     (("report", "nowhere"), "a report needs a page"),
 ])  # fmt: skip
