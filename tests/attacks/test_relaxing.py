@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lograb
+from lograb.attacks.posterior import relaxing
 from lograb.attacks.posterior.batches import Batch, patch_noise, stack
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.graphs import scaled
@@ -171,3 +172,16 @@ def test_the_fit_does_not_depend_on_signs_of_columns():
     batch, graph = batch_of(nx.random_regular_graph(3, 24, seed=2), k=6, sigma=0.05)
     turned = replace(batch, frame=batch.frame * np.array([1, -1, 1, 1, -1, 1.0]))
     assert fit_of(turned, 0).misfit(scaled(graph)) == pytest.approx(fit_of(batch, 0).misfit(scaled(graph)))
+
+
+@pytest.mark.parametrize("solved", [1, 2])
+def test_a_pair_follows_a_solution_only_where_most_of_its_patches_are_solved(solved: int, monkeypatch):
+    """Three patches hold the same nodes; what one or two of them are solved to is no edge at all."""
+    instance = lograb.generate(nx.random_regular_graph(4, 60, seed=1), strategy="custom",
+                               patches=[range(60)] * 3, k=12, sigma=0.02)  # fmt: skip
+    judged = lograb.attack(instance, lograb.attacks.Posterior(stages=("judge",)))
+    monkeypatch.setattr(relaxing, "_failing", lambda scene, beliefs, batch: list(range(solved)))
+    monkeypatch.setattr(relaxing, "_solve", lambda scene, beliefs, batch, at: (np.zeros(1770), np.full(60, 4.0)))
+    guess = lograb.attack(instance, lograb.attacks.Posterior(stages=("judge", "relax")))
+    assert guess.diagnostics["relaxed"] == solved
+    assert (len(guess.edges) == len(judged.edges)) == (solved == 1)
