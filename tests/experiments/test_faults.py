@@ -183,7 +183,17 @@ def test_a_full_disk_is_said_and_leaves_what_is_there(plan, small_disk, schedule
 
 def test_workers_keep_the_memory_of_large_arrays(monkeypatch):
     for name in KEPT:
-        monkeypatch.delenv(name, raising=False)  # Dask leaves there what it started workers with
+        monkeypatch.delenv(name, raising=False)  # what is set there holds for workers too
     with open_client(1) as client:
         for name, size in KEPT.items():
             assert client.submit(os.getenv, name).result() == str(size)
+
+
+def test_a_cluster_leaves_the_environment_as_it_was(monkeypatch):
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    before = dict(os.environ)
+    with open_client(1):
+        assert dict(os.environ) != before, "Dask sets nothing here any more: this test shows nothing"
+    assert dict(os.environ) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,11 +61,24 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
              **{f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in KEPT.items()}}  # fmt: skip
     with (
         dask.config.set(quiet),
+        _same_environment(),
         distributed.LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True,
                                  dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
         yield client
+
+
+@contextmanager
+def _same_environment() -> Iterator[None]:
+    """Give the environment back as it was: Dask sets in this process what its workers are to inherit."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _check(client: Any) -> None:
