@@ -51,6 +51,32 @@ def test_the_joined_answer_is_as_good(instance, scheduler, attack):
     assert joined.method == f"{attack}, 3 parts"
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_joined_answer_tells_what_it_expects(scheduler, parts):
+    """Whether it is as sure as the whole or not: what it tells is about what it claims."""
+    weak = lograb.generate("citation", strategy="cluster", d=0, cluster_size=20, p=0.2, k=8, sigma=0.05)
+    joined = lograb.attack(weak, InParts("posterior", parts, scheduler=scheduler))
+    told, hits = joined.diagnostics["expected"], joined.scores.sum()
+    assert told["precision"] == pytest.approx(joined.scores.mean())
+    assert told["precision"] < 0.95, "it is sure of everything: this test shows nothing"
+    total = hits / told["recall"]
+    assert joined.judged_scores.sum() <= total <= 1.02 * joined.judged_scores.sum()  # the rest is not listed
+    assert told["f1"] == pytest.approx(2 * hits / (len(joined.edges) + total))
+    if parts == 1:
+        assert told == pytest.approx(lograb.attack(weak, "posterior").diagnostics["expected"])
+
+
+def test_scores_that_are_no_probabilities_promise_nothing(instance, scheduler):
+    assert "expected" not in lograb.attack(instance, InParts("afr", 3, scheduler=scheduler)).diagnostics
+
+
+def test_parts_of_a_sanitised_graph_expect_nothing_together(scheduler):
+    hidden = lograb.generate("karate", k=8, defences="edge-rand:epsilon=4")
+    assert "expected" in lograb.attack(hidden, "posterior").diagnostics
+    joined = lograb.attack(hidden, InParts("posterior", 2, scheduler=scheduler))
+    assert "expected" not in joined.diagnostics
+
+
 def test_a_pair_goes_by_the_part_with_more_of_its_patches(instance):
     seen = instance.observations
     part = np.arange(seen.n_patches) % 2

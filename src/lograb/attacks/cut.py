@@ -26,13 +26,17 @@ def best_expected_f1(probabilities: Floats, rest: float = 0.0) -> tuple[float, d
         Precision, recall (over the judged pairs and the rest) and F1 that the probabilities promise.
     """
     if not len(probabilities) or probabilities.max() <= 0:
-        return np.inf, {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+        return np.inf, promise(np.empty(0), rest)
     ordered = np.sort(probabilities)[::-1]
     hits, total = np.cumsum(ordered), float(ordered.sum()) + rest
     claimed = np.arange(1, len(ordered) + 1)
     best = int(np.argmax(2 * hits / (claimed + total)))
     best = int(np.searchsorted(-ordered, -ordered[best], side="right")) - 1  # ties stand or fall together
-    hit = float(hits[best])
-    return float(ordered[best]), {
-        "precision": hit / (best + 1), "recall": min(hit / total, 1.0), "f1": 2 * hit / (best + 1 + total)
-    }  # fmt: skip
+    return float(ordered[best]), promise(ordered[: best + 1], total)
+
+
+def promise(claimed: Floats, total: float) -> dict[str, float]:
+    """Say what claims with these probabilities promise, where `total` edges are expected in all."""
+    hits, claims = float(claimed.sum()), max(len(claimed), 1)
+    return {"precision": hits / claims, "recall": min(hits / total, 1.0) if hits else 0.0,
+            "f1": 2 * hits / (claims + total)}  # fmt: skip

@@ -18,6 +18,7 @@ import pymetis
 import scipy.sparse as sp
 
 from lograb.attacks import Attack, label_of
+from lograb.attacks.cut import promise
 from lograb.errors import LograbError
 from lograb.experiments.work import alone, clear_peak, peak
 from lograb.experiments.workers import Job, open_client, run_jobs
@@ -177,17 +178,26 @@ def join(
     kept = share > 0 if average else best % 2 == 1
     claimed, scores, pairs = claimed[kept], scores[kept], unpair(keys[kept], n)
     nodes = np.unique(np.concatenate([answer.nodes for answer in answers]))
-    return Reconstruction(n, pairs[claimed], scores[claimed], nodes, pairs, scores,
-                          **_told(answers, int((twice > 1).sum())))  # fmt: skip
-
-
-def _told(answers: Sequence[Reconstruction], twice: int) -> dict[str, Any]:
-    """What answers of parts tell beside their pairs."""
     chances = [answer.unlisted for answer in answers]
     unlisted = None if None in chances else float(np.mean([chance or 0.0 for chance in chances]))
     highest = max(answer.diagnostics.get("peak_memory") or 0 for answer in answers)
-    told = {"parts": len(answers), "judged_twice": twice, "peak_memory_per_part": highest}
-    return {"diagnostics": told, "unlisted": unlisted}
+    beside: dict[str, Any] = {"parts": len(answers), "judged_twice": int((twice > 1).sum()),
+                              "peak_memory_per_part": highest}
+    if unlisted is not None and (rest := _rest(answers)) is not None:
+        beside["expected"] = promise(scores[claimed], float(scores.sum()) + rest)
+    return Reconstruction(n, pairs[claimed], scores[claimed], nodes, pairs, scores, diagnostics=beside,
+                          unlisted=unlisted)  # fmt: skip
+
+
+def _rest(answers: Sequence[Reconstruction]) -> float | None:
+    """Add up the edges that parts expect among pairs they do not list; None where some part does not say.
+
+    Where the graph was sanitised, every part reckons with the same edges that it hides: their sum means nothing.
+    """
+    told = [answer.diagnostics for answer in answers]
+    if any("rest" not in one or "flip_rates" in one for one in told):
+        return None
+    return float(sum(one["rest"] for one in told))
 
 
 def _listed(answer: Reconstruction) -> tuple[Ints, Floats, Bools]:

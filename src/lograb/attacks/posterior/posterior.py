@@ -136,10 +136,11 @@ def _answer(
         probability = np.where(inside, SURE, probability)
     listed = probability >= LISTED
     judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
-    cut, expected = best_expected_f1(scores, float(probability[~listed].sum()) + missing)
+    rest = float(probability[~listed].sum()) + missing
+    cut, expected = best_expected_f1(scores, rest)
     claimed = scores >= cut
     told = told | {"cut": cut if np.isfinite(cut) else None, "expected": expected, "judged": len(keys),
-                   "unlisted": float(probability[~listed].mean()) if not listed.all() else 0.0}
+                   "rest": rest, "unlisted": float(probability[~listed].mean()) if not listed.all() else 0.0}
     return Reconstruction(seen.n_nodes, judged[claimed], scores[claimed], np.unique(seen.nodes), judged, scores,
                           diagnostics=told, unlisted=told["unlisted"] if calibrated else None)  # fmt: skip
 
