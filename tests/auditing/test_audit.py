@@ -92,6 +92,20 @@ def test_neighbourhoods_are_read_by_membership_and_that_is_said(ego):
     assert any("Membership alone" in text for text in found["reasons"]["against"])
 
 
+def test_people_without_an_edge_are_counted_and_the_audit_goes_on(tmp_path):
+    graph = nx.connected_caveman_graph(3, 5)
+    table = "".join(f"p{i},team {i // 5}\n" for i in graph)
+    (tmp_path / "friends.csv").write_text("".join(f"p{u},p{v}\n" for u, v in graph.edges))
+    (tmp_path / "all.csv").write_text("node,group\n" + table)
+    (tmp_path / "more.csv").write_text("node,group\n" + table + "loner,team 0\nhermit,team 3\n")
+    with pytest.warns(lograb.LograbNotice, match="2 of 17 members"):
+        found = lograb.audit(tmp_path / "friends.csv", patches=tmp_path / "more.csv", quick=True).findings
+    assert any("loner, hermit" in text for text in found["source"]["notices"])
+    without = lograb.audit(tmp_path / "friends.csv", patches=tmp_path / "all.csv", quick=True).findings
+    assert found["answer"] == without["answer"]
+    assert found["recommendation"]["setting"] == without["recommendation"]["setting"]
+
+
 def test_a_failing_attack_is_no_proof(silos, ego):
     for found in (silos, ego):
         assert any("no proof" in text for text in found.findings["reasons"]["caution"])

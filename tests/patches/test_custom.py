@@ -187,6 +187,15 @@ def test_files_that_cannot_be_read(tmp_path):
         bring(tmp_path / "p.csv", None)
 
 
+def test_members_without_an_edge_are_counted_and_left_out(named, tmp_path):
+    text = "node,group\nann,it\nbob,it\nmax,it\neve,hr\nliz,pr\n"
+    patches, notices = cut(named, write(tmp_path, "p.csv", text))
+    assert patches.names == ("hr", "it")
+    assert [[NAMES[i] for i in nodes] for nodes in as_lists(patches)] == [["eve"], ["ann", "bob"]]
+    assert notices[0] == ("2 of 5 members of groups are no nodes of the graph 'g' (max, liz): without an edge, or "
+                          "misspelt, and left out, and with them all of pr")
+
+
 @pytest.fixture
 def club():
     source = nx.karate_club_graph()

@@ -100,11 +100,34 @@ def _from_groups(
     groups: dict[str, list[object]], graph: Graph, find: Callable[[str], int | None]
 ) -> tuple[Patches, list[str]]:
     """Make a patch of each group, in the order of their names, and count the nodes that are in none."""
+    groups, notices = _without_strangers(groups, graph, find)
     names = tuple(sort_names(groups))
     patches = _look_up([groups[name] for name in names], names, graph, find)
     left = graph.n_nodes - len(np.unique(patches.nodes))
     is_ = "is" if left == 1 else "are"
-    return patches, [f"{left} of {graph.n_nodes} nodes {is_} in no patch: never observed"] if left else []
+    if left:
+        notices.append(f"{left} of {graph.n_nodes} nodes {is_} in no patch: never observed")
+    return patches, notices
+
+
+def _without_strangers(
+    groups: dict[str, list[object]], graph: Graph, find: Callable[[str], int | None]
+) -> tuple[dict[str, list[object]], list[str]]:
+    """Leave out members that the graph does not know: an edge list names nobody who has no edge.
+
+    Where they are half of all members or more, it is the wrong table, and nothing is left out.
+    """
+    members = dict.fromkeys(str(node) for nodes in groups.values() for node in nodes)
+    strangers = [name for name in members if find(name) is None]
+    if not strangers or 2 * len(strangers) >= len(members):
+        return groups, []
+    known = {group: [node for node in nodes if find(str(node)) is not None] for group, nodes in groups.items()}
+    empty = [group for group, nodes in known.items() if groups[group] and not nodes]
+    is_, nodes_ = ("is", "node") if len(strangers) == 1 else ("are", "nodes")
+    also = f", and with them all of {shorten(empty)}" if empty else ""
+    told = [f"{len(strangers)} of {len(members)} members of groups {is_} no {nodes_} of the graph '{graph.name}' "
+            f"({shorten(strangers)}): without an edge, or misspelt, and left out{also}"]  # fmt: skip
+    return {group: nodes for group, nodes in known.items() if group not in empty}, told
 
 
 def _by_group(content: Mapping[Any, Any]) -> dict[str, list[object]]:
