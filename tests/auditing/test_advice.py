@@ -1,5 +1,6 @@
 """What an audit advises: drawn more than once, true to the whole policy, and made by the command it prints."""
 
+import html
 import shlex
 
 import networkx as nx
@@ -143,6 +144,23 @@ def test_an_estimate_too_wide_to_decide_by_speaks_against_sharing(tmp_path):
     found = lograb.audit(tmp_path / "s.lograb", quick=True, policy={"allow": ["plan"]}).findings
     assert found["answer"]["numbers"]["share"] <= 0.1 < found["answer"]["numbers"]["share_interval"][1]
     assert any("may be readable" in text for text in found["reasons"]["against"])
+
+
+def test_the_same_setting_is_judged_by_another_rule_without_the_truth(tmp_path):
+    """And the page says by which, and that the other can end otherwise."""
+    graph, groups = organisation()
+    lograb.generate(graph, patches=groups, k=32, sigma=0.2).save(tmp_path / "with.lograb")
+    lograb.generate(graph, patches=groups, k=32, sigma=0.2).save(tmp_path / "without.lograb", truth=False)
+    how = {"quick": True, "policy": {"tolerate": 0.5, "allow": ["plan"]}}
+    counted, guessed = (lograb.audit(tmp_path / f"{name}.lograb", **how) for name in ("with", "without"))
+    assert by_id(counted)["plan"]["tolerated"]
+    assert not by_id(guessed)["plan"]["tolerated"], "both are judged alike: this test shows nothing"
+    for found, rule in ((counted, "counted against the true graph"), (guessed, "no true graph to count against")):
+        found.save(tmp_path / "page.html")
+        told = found.findings["recommendation"]["rule"]
+        assert rule in told
+        assert "the same setting can be" in told
+        assert html.escape(told).replace("&#x27;", "&#39;") in (tmp_path / "page.html").read_text()
 
 
 def test_the_precision_of_a_file_is_told(tmp_path):

@@ -86,9 +86,9 @@ def test_neighbourhoods_are_read_by_membership_and_that_is_said(ego):
     assert found["answer"]["level"] == "exposed"
     assert found["answer"]["numbers"]["by_membership"] == 1.0
     assert "membership alone" in found["answer"]["channel"]
-    assert found["recommendation"] | {"sentence": ""} == {
+    assert found["recommendation"] | {"sentence": "", "rule": ""} == {
         "tolerate": 0.1, "confidence": 0.9, "policy": None, "setting": None, "blame": "membership",
-        "command": None, "sentence": ""}
+        "rule": "", "command": None, "sentence": ""}
     assert any("Membership alone" in text for text in found["reasons"]["against"])
 
 

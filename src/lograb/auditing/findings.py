@@ -15,7 +15,7 @@ from lograb.auditing.policy import Policy, blame, recommend
 from lograb.auditing.sharing import command
 from lograb.auditing.subject import Subject
 from lograb.auditing.vocabulary import scenario, terms
-from lograb.auditing.wording import answer, reasons, recommendation
+from lograb.auditing.wording import COUNTED, ESTIMATED, answer, reasons, recommendation
 from lograb.report import write_audit
 from lograb.writing import check_target, replacing
 
@@ -112,6 +112,7 @@ def assemble(
         "blame": None if chosen is not None else blame(settings, details["channels"], policy,
                                                               estimated=not plan.has_truth),
     }  # fmt: skip
+    found["recommendation"]["rule"] = COUNTED if plan.has_truth else ESTIMATED
     found["recommendation"]["command"] = None if chosen is None else command(subject, chosen)
     found["recommendation"]["sentence"] = recommendation(found, policy, chosen)
     found["reasons"] = reasons(found, policy)

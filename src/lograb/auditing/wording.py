@@ -23,6 +23,13 @@ MORE = "Whoever knows some edges already, or the nodes' features, can read more 
 CHECKSUM = "The eigenvalues act as a checksum: whoever guesses a patch can tell that the guess is right."
 OFTEN = "One release is reckoned with. Who gets several with fresh noise averages it away (--releases)."
 NO_TRUTH = "There is no true graph here to compare with."
+COUNTED = ("The rule: what is read is counted against the true graph, and a setting is enough if that keeps to "
+           "the limit; without the true graph the upper end of the attack's own interval must, which can be far "
+           "higher, so the same setting can be rejected there.")
+ESTIMATED = ("The rule: there is no true graph to count against, and a setting is enough only if the upper end of "
+             "the attack's own interval keeps to the limit; with the true graph what is read is counted, which "
+             "can be far less, so the same setting can be enough there.")
+"""By what a setting is judged, and why the other way can end otherwise."""
 HALF = 0.5
 """From which share on the plan counts as exposed, whatever is tolerated."""
 LEAST = 0.05
