@@ -13,7 +13,8 @@ from lograb.auditing.policy import Policy
 from lograb.auditing.sharing import SECRET
 from lograb.auditing.wording import answer
 from lograb.errors import LograbError
-from tests.auditing.test_audit import by_id, organisation, readable
+from lograb.score import percent
+from tests.auditing.test_audit import NOTHING, by_id, organisation, readable
 
 
 def shares_drawn(sigma):
@@ -104,12 +105,40 @@ def test_a_typing_error_in_a_policy_gets_the_right_name():
 def test_few_edges_from_the_embeddings_are_not_blamed_on_membership():
     plan = dict.fromkeys(("f1", "f1_interval", "floor", "floor_by", "ceiling", "expected_f1", "measured_f1",
                           "expected_share", "expected_precision"))  # fmt: skip
-    plan |= {"readable": 2, "share": 0.004, "share_interval": [0.001, 0.02], "share_half": 0.004, "sure": 1.0}
+    plan |= {"readable": 2, "share": 0.004, "share_interval": [0.001, 0.02], "share_half": 0.004, "sure": 1.0,
+             "guessed": 2, "guesses": 2, "guessed_share": 0.004}
     found = {"source": {"truth": True}, "scenario": {"edge_word": "edges"}, "settings": [plan]}
     for by, told in ((0.0, "All of it comes from the embeddings"), (0.002, "0.2 % come from membership alone"),
                      (0.004, "All of it comes from membership")):  # fmt: skip
         plan["by_membership"] = by
         assert answer(found, Policy(), 500.0)["channel"].startswith(told)
+
+
+def test_a_leak_that_just_misses_the_limit_is_called_one():
+    graph, groups = organisation()
+    how = {"patches": groups, "sigma": 0.2, "quick": True, "policy": NOTHING}
+    found = lograb.audit(graph, **how).findings
+    plan, numbers = found["settings"][0], found["answer"]["numbers"]
+    shared = lograb.generate(graph, patches=groups, k=32, sigma=0.2)
+    pairs, scores = lograb.attack(shared, "posterior").ranked
+    edges = set(map(tuple, shared.truth.edges.tolist()))
+    right = np.array([tuple(pair) in edges for pair in pairs.tolist()])
+    gains = [2 * right[scores >= cut].sum() - (scores >= cut).sum() for cut in np.unique(scores)]
+    assert 2 * numbers["guessed"] - numbers["guesses"] == max(gains)
+    assert plan["share"] <= 0.1 < numbers["guessed_share"], "nothing just misses the limit: this shows nothing"
+    assert found["answer"]["level"] == "partly"
+    told = f"{numbers['guessed']} edges ({percent(numbers['guessed_share'])}) are named"
+    said = (found["answer"]["headline"], *found["reasons"]["against"], found["terms"][0]["finding"])
+    assert told in said[0]
+    assert any(told in text for text in said[1:-1])
+    assert told in said[-1]
+    assert not any("are tolerated" in text for text in found["reasons"]["for"])
+
+
+def test_what_is_hardly_known_stays_little():
+    found = lograb.audit("karate", scenario="silos", defences="subspace:epsilon=1", quick=True).findings
+    assert found["answer"]["numbers"]["guessed_share"] <= 0.1
+    assert found["answer"]["level"] == "little"
 
 
 def test_what_the_attack_expects_of_itself_is_compared_with_the_same():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lograb.auditing.readable import estimated_interval, read
+from lograb.auditing.readable import estimated_interval, guess, read
 
 SCORES = np.array([0.9, 0.8, 0.8, 0.7, 0.1])
 
@@ -21,6 +21,17 @@ def test_the_longest_list_that_is_right_often_enough(right, confidence, expected
 
 def test_nothing_ranked_is_nothing_read():
     assert read(np.empty(0), np.empty(0), 0.9).claims == 0
+    assert guess(np.empty(0), np.empty(0)).claims == 0
+
+
+def test_what_just_misses_the_limit_is_guessed():
+    """89 of every 100 claims are right, and below them none is."""
+    scores = np.repeat([0.7, 0.6, 0.1], [100, 100, 500])
+    right = np.concatenate([np.arange(200) % 100 < 89, np.zeros(500, dtype=bool)])
+    assert read(scores, right, 0.9).claims == 0
+    assert guess(scores, right) == (178, 200, 0.6)
+    assert guess(scores, ~right[::-1] & (scores > 0.5)).claims == 200
+    assert guess(scores, np.zeros(700)).claims == 0
 
 
 def test_any_order_of_the_same_pairs_reads_the_same():

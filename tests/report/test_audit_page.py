@@ -128,6 +128,17 @@ def test_without_truth_the_page_says_whose_numbers_these_are(findings, tmp_path)
     assert "own estimate" not in (tmp_path / "told.html").read_text()
 
 
+def test_what_is_known_all_the_same_is_not_called_enough(findings, tmp_path):
+    row = findings["settings"][0] | {"guessed": 9, "guesses": 10, "share": 0.0}
+    advice = findings["recommendation"] | {"setting": row["id"]}
+    for known, title in ((0.4, "This keeps to the limit, and still leaks"), (0.0, "What would be enough")):
+        told = {"settings": [row | {"guessed_share": known}], "recommendation": advice}
+        write_audit(tmp_path / "told.html", findings | told)
+        text = (tmp_path / "told.html").read_text().replace("\u00a0", " ")
+        assert f"<h3>{title}</h3>" in text
+        assert ("40 % with 90 % right" in text) == bool(known)
+
+
 def test_a_dark_screen_still_prints_dark_ink_on_white_paper(browser):
     features = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})

@@ -17,7 +17,17 @@ from lograb.attacks.posterior.settings import Channel
 from lograb.auditing.exposure import certificates, expose, list_exposed
 from lograb.auditing.findings import Audit, assemble, versions
 from lograb.auditing.grid import PLAN, Setting, grid
-from lograb.auditing.measuring import EXPOSURE, MEMBERSHIP, NUMBERS, OURS, Evidence, exposure_of, gather, measure
+from lograb.auditing.measuring import (
+    EXPOSURE,
+    GUESSED,
+    MEMBERSHIP,
+    NUMBERS,
+    OURS,
+    Evidence,
+    exposure_of,
+    gather,
+    measure,
+)
 from lograb.auditing.points import Points
 from lograb.auditing.policy import Policy, make_policy, read_policy, recommend, tolerated
 from lograb.auditing.sketch import sketch
@@ -30,7 +40,7 @@ from lograb.spec import checked
 from lograb.tasks import evaluate
 from lograb.tasks.privacy import ledger
 
-VERSION = "3"
+VERSION = "4"
 """Of what is kept of a point: it changes whenever a point of the same inputs does."""
 QUICK, THOROUGH = (OURS, MEMBERSHIP), (OURS, MEMBERSHIP, "afr")
 ALONE: dict[str, tuple[Channel, ...]] = {"eigenvectors": ("eigenvectors",),
@@ -173,8 +183,8 @@ class Auditor:
             found.append(point)
         worst = max(found, key=lambda one: one["share"])
         low, high = zip(*(one["share_interval"] for one in found))
-        return row | worst | {"draws": [one["share"] for one in found], "share_interval": [min(low), max(high)],
-                              "share_half": max(one["share_half"] for one in found)}  # fmt: skip
+        return row | worst | _guessed(found) | {"draws": [one["share"] for one in found],
+                                                "share_interval": [min(low), max(high)]}  # fmt: skip
 
     def _stage(self, label: str, done: int, of: int, stage: str, *_: Any) -> None:
         self.tell(f"{label}: {stage}", done, of)
@@ -256,6 +266,12 @@ def _channel(subject: Subject, part: Evidence, by: str, whole: Evidence) -> dict
             "f1_interval": None if score is None else list(score.interval or ())}  # fmt: skip
 
 
+def _guessed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take what is known without being sure from where that is most."""
+    most = max(rows, key=lambda one: one["guessed_share"])
+    return {name: most[name] for name in GUESSED} | {"share_half": max(one["share_half"] for one in rows)}
+
+
 def _lift(settings: list[Setting], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give each setting the most that is read from anything its recipient could make of it.
 
@@ -269,12 +285,12 @@ def _lift(settings: list[Setting], found: list[dict[str, Any]]) -> list[dict[str
             continue
         weaker = [other for one, other in zip(settings, found)
                   if other["status"] == "done" and other is not row and setting.tells_more_than(one)]  # fmt: skip
+        row = row | _guessed([row, *weaker])
         best = max([row, *weaker], key=lambda one: one["share"])
         if best["share"] <= row["share"] + 1e-9:
             lifted.append(row | {"lifted": None})
             continue
         taken = {name: best[name] for name in ("readable", "claims", "share", "share_interval", "sure")}
-        taken["share_half"] = max(row["share_half"], best["share_half"])
         taken |= {"draws": [best["share"]], "attack": f"{best['attack']}, as on '{best['label']}'"}
         lifted.append(row | taken | {"lifted": best["id"]})
     return lifted

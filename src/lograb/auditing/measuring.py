@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lograb.auditing.readable import Reading, estimated_interval, read
+from lograb.auditing.readable import Reading, estimated_interval, guess, read
 from lograb.auditing.usefulness import measure_use
 from lograb.defences import as_defences
 from lograb.defences.accounting import FALSE_RATE
@@ -28,7 +28,9 @@ MEMBERSHIP, OURS = "membership", "posterior"
 
 HALF, EMPTY = 0.5, 0.999
 """Share of right claims at which nothing is sure any more; true-positive rate from which on ε says nothing."""
-EXPOSURE = ("readable", "claims", "share", "share_interval", "share_half", "by_membership", "attack", "sure")
+GUESSED = ("guessed", "guesses", "guessed_share")
+EXPOSURE = ("readable", "claims", "share", "share_interval", "share_half", *GUESSED, "by_membership", "attack",
+            "sure")
 NUMBERS = (*EXPOSURE, "draws", "f1", "f1_by", "f1_interval", "precision", "recall", "floor", "floor_by",
            "ceiling", "expected_f1", "measured_f1", "expected_share", "expected_precision", "bound", "utility",
            "guarantee", "epsilon", "heuristic")
@@ -44,6 +46,7 @@ class Evidence:
     answers : by attack, its answer, with pairs that share no patch left out of the ranking
     readings : by attack, what it reads
     half : by attack, what it reads if half of its claims need to be right only
+    guesses : by attack, what it knows without being sure
     total : true edges in patches; expected, where there is no truth
     truth : keys of these edges; None without truth
     chances : keys and probabilities of the pairs that posterior lists
@@ -54,6 +57,7 @@ class Evidence:
     answers: Mapping[str, Reconstruction]
     readings: Mapping[str, Reading]
     half: Mapping[str, Reading]
+    guesses: Mapping[str, Reading]
     total: float
     truth: Ints | None
     chances: tuple[Ints, Floats]
@@ -99,11 +103,12 @@ def gather(instance: Instance, attacks: Mapping[str, Any], confidence: float, te
     unlisted = answers[OURS].unlisted
     truth = edge_keys(instance.truth.edges[instance.co_observed], n) if instance.has_truth else None
     total = float(len(truth)) if truth is not None else expected_edges(known[1], unlisted or 0.0, n_pairs)
-    evidence = Evidence(answers, {}, {}, total, truth, known, unlisted or 0.0, unlisted is not None)
+    evidence = Evidence(answers, {}, {}, {}, total, truth, known, unlisted or 0.0, unlisted is not None)
     weights = {name: evidence.weight(keys) for name, (keys, _) in ranked.items()}
     readings, half = ({name: read(scores, weights[name], least) for name, (_, scores) in ranked.items()}
                       for least in (confidence, HALF))  # fmt: skip
-    return replace(evidence, readings=readings, half=half)
+    guesses = {name: guess(scores, weights[name]) for name, (_, scores) in ranked.items()}
+    return replace(evidence, readings=readings, half=half, guesses=guesses)
 
 
 def expected_edges(chances: Floats, unlisted: float, n_pairs: int) -> float:
@@ -128,12 +133,16 @@ def exposure_of(
     renamed = any(one.renames for one in as_defences(instance.spec.defences))
     total = evidence.total if renamed or scope is None else max(scope, evidence.total)
     best, reading = evidence.best, evidence.readings[evidence.best]
+    guessed = max(evidence.guesses.values(), key=lambda one: one.right)
     return {
         "readable": round(reading.right),
         "claims": reading.claims,
         "share": _share(reading.right, total),
         "share_interval": _interval(evidence, total, confidence),
         "share_half": _share(max(one.right for one in evidence.half.values()), total),
+        "guessed": round(guessed.right),
+        "guesses": guessed.claims,
+        "guessed_share": _share(guessed.right, total),
         "by_membership": _share(evidence.readings[MEMBERSHIP].right, total),
         "attack": best,
         "sure": reading.precision,

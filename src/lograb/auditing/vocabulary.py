@@ -6,7 +6,7 @@ from typing import Any
 
 from lograb.auditing.policy import Policy
 from lograb.auditing.subject import Subject
-from lograb.auditing.wording import guarantee
+from lograb.auditing.wording import guarantee, guesses_more, less_sure
 from lograb.score import percent
 
 RECIPIENT = ("The eavesdropper is whoever receives or intercepts what is shared. They know the members' names, "
@@ -57,6 +57,7 @@ def terms(found: dict[str, Any], policy: Policy) -> list[dict[str, str]]:
     plan, word = found["settings"][0], found["scenario"]["edge_word"]
     inferred = (f"{percent(plan['share'])} of the {word} can be inferred with {percent(policy.confidence)} "
                 f"confidence, {percent(plan['by_membership'])} from membership alone.")  # fmt: skip
+    inferred += f" {less_sure(plan)}" if guesses_more(plan) else ""
     said = [("Inference", OPINION, inferred), ("Linkability", OPINION, _linkability(found)),
             ("Singling out", OPINION, _singling_out(found)), ("Unit of privacy", GUIDELINES, _unit(plan)),
             ("Hazards", GUIDELINES, _hazards(found))]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lograb.auditing.measuring import GUESSED
 from lograb.auditing.policy import Policy
 from lograb.score import percent
 
@@ -15,8 +16,8 @@ CHANNELS = {
     "all": ("everything together", "each channel by its own defence"),
 }
 """Each channel: what it is, and what protects it."""
-NUMBERS = ("readable", "share", "share_interval", "share_half", "by_membership", "f1", "f1_interval", "floor",
-           "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
+NUMBERS = ("readable", "share", "share_interval", "share_half", *GUESSED, "by_membership", "f1", "f1_interval",
+           "floor", "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
            "expected_precision")  # fmt: skip
 NO_PROOF = "An attack that fails is no proof of safety: a better one may come."
 MORE = "Whoever knows some edges already, or the nodes' features, can read more than is measured here."
@@ -32,6 +33,8 @@ ESTIMATED = ("The rule: there is no true graph to count against, and a setting i
 """By what a setting is judged, and why the other way can end otherwise."""
 HALF = 0.5
 """From which share on the plan counts as exposed, whatever is tolerated."""
+MORE_THAN_READ = 0.05
+"""Share of the edges from which on what is known beyond what is read is worth a sentence."""
 LEAST = 0.05
 """Part of the way from no embeddings to full use below which a setting is of no use."""
 
@@ -41,34 +44,51 @@ def answer(found: Found, policy: Policy, total: float) -> Found:
     plan, estimated = found["settings"][0], not found["source"]["truth"]
     numbers = {name: plan[name] for name in NUMBERS} | {"precision": plan["sure"], "in_scope": round(total)}
     worst = plan["share_interval"][1] if estimated else plan["share"]
+    worst = max(worst, plan["guessed_share"])  # what just misses being read is no little
     level = "exposed" if plan["share"] >= HALF else "little" if worst <= policy.tolerate else "partly"
     headline = _estimate(found, numbers, policy) if estimated else _headline(found, numbers, policy)
     return {"level": level, "estimated": estimated, "headline": headline, "channel": _channel(numbers),
             "numbers": numbers}  # fmt: skip
 
 
+def guesses_more(row: Found) -> bool:
+    """Whether clearly more is known than is read with confidence."""
+    return bool(row["guessed_share"] > row["share"] + MORE_THAN_READ)
+
+
+def less_sure(row: Found) -> str:
+    """Say how much is known without being sure, and how sure that is."""
+    right, share = percent(row["guessed"] / row["guesses"]), percent(row["guessed_share"])
+    return (f"With less confidence {row['guessed']:,} edges ({share}) are named, with {right} of "
+            f"{row['guesses']:,} claims right.")  # fmt: skip
+
+
 def _headline(found: Found, numbers: Found, policy: Policy) -> str:
     word, readable, total = found["scenario"]["edge_word"], numbers["readable"], numbers["in_scope"]
     if not total:
         return "No edge lies inside any patch: nothing that is shared speaks of one."
+    more = less_sure(numbers) if guesses_more(numbers) else ""
     if not readable:
         return (f"No attack here reads any of your {total:,} {word} with {percent(policy.confidence)} confidence. "
-                "That is no proof that nobody can.")  # fmt: skip
+                f"{more or 'That is no proof that nobody can.'}")  # fmt: skip
     return (f"An eavesdropper reads {readable:,} of your {total:,} {word} ({percent(numbers['share'])}), and "
-            f"{percent(numbers['precision'])} of what it claims is right.")  # fmt: skip
+            f"{percent(numbers['precision'])} of what it claims is right. {more}").rstrip()  # fmt: skip
 
 
 def _estimate(found: Found, numbers: Found, policy: Policy) -> str:
     word, readable, (low, high) = found["scenario"]["edge_word"], numbers["readable"], numbers["share_interval"]
+    last = f"{less_sure(numbers)} {NO_TRUTH}" if guesses_more(numbers) else NO_TRUTH
     if not readable:
         return (f"By its own estimate the attack reads none of your {word} with {percent(policy.confidence)} "
-                f"confidence; it may be up to {percent(high)}. {NO_TRUTH}")  # fmt: skip
+                f"confidence; it may be up to {percent(high)}. {last}")  # fmt: skip
     return (f"By its own estimate an eavesdropper reads about {readable:,} of some {numbers['in_scope']:,} {word} "
-            f"({percent(numbers['share'])}, between {percent(low)} and {percent(high)}). {NO_TRUTH}")  # fmt: skip
+            f"({percent(numbers['share'])}, between {percent(low)} and {percent(high)}). {last}")  # fmt: skip
 
 
 def _channel(numbers: Found) -> str:
     by, share = numbers["by_membership"], numbers["share"]
+    if not numbers["readable"] and guesses_more(numbers):
+        return "That is a leak too: most of these claims are right."
     if not numbers["readable"]:
         return "Who sits in whose patch gives nothing away either, as far as these attacks can tell."
     if by >= 0.99 * share:
@@ -97,7 +117,8 @@ def recommendation(found: Found, policy: Policy, chosen: Found | None) -> str:
         said += f", {percent(chosen['share_interval'][1])} at most by their own estimate"
     if chosen["share_half"] > chosen["share"] + 0.01:
         said += f", and {percent(chosen['share_half'])} if half of what they claim may be wrong"
-    said += "." if chosen["utility"] is None else f". {use(chosen)}."
+    said += f". {less_sure(chosen)}" if guesses_more(chosen) else "."
+    said += "" if chosen["utility"] is None else f" {use(chosen)}."
     said += " That leaves next to nothing to use: sharing nothing is as good." if useless(chosen) else ""
     if chosen["heuristic"]:
         return said + " This is what these attacks read, not a guarantee."
@@ -166,6 +187,8 @@ def _against(found: Found, policy: Policy) -> list[str]:
     if over:
         said.append(f"{percent(numbers['share'])} of the {found['scenario']['edge_word']} can be read; "
                     f"{percent(policy.tolerate)} are tolerated.")  # fmt: skip
+    if not over and numbers["guessed_share"] > policy.tolerate:
+        said.append(f"{less_sure(numbers)} That they do not count as read is a matter of the limit.")
     if numbers["by_membership"] > policy.tolerate:
         said.append(f"Membership alone gives {percent(numbers['by_membership'])} away, and nothing done to the "
                     "embeddings changes that.")  # fmt: skip
@@ -200,7 +223,7 @@ def _speaks_for(found: Found, policy: Policy) -> list[str]:
     if not plan["heuristic"]:
         said.append(f"What is planned carries a guarantee: {guarantee(plan)}.")
     worst = numbers["share"] if found["source"]["truth"] else numbers["share_interval"][1]
-    if worst <= policy.tolerate:
+    if max(worst, numbers["guessed_share"]) <= policy.tolerate:
         said.append(f"The attacks read {percent(numbers['share'])}; {percent(policy.tolerate)} are tolerated.")
     told = plan["utility"]
     if told is not None and told["name"] == "accuracy" and not useless(plan):
