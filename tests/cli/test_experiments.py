@@ -85,6 +85,16 @@ def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
     assert list(folder.glob("empty/runs/*")) == []
 
 
+def test_tables_fit_the_terminal(folder, monkeypatch):
+    told = ("sweep", "two.toml", "--store", "store")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert ok(*told, cwd=folder).stdout.count("posterior") == 1
+    monkeypatch.setenv("COLUMNS", "50")
+    shown = ok(*told, cwd=folder).stdout
+    assert max(map(len, shown.splitlines())) <= 50
+    assert shown.count("posterior") == 2
+
+
 def test_the_report_writes_tables_as_markdown(folder):
     ok("report", "store", "--markdown", "pages", cwd=folder)
     assert "| karate | posterior |" in (folder / "pages" / "two.md").read_text()

@@ -12,6 +12,7 @@ from lograb.metrics.significance import holm, signed_rank
 from lograb.report.figures import draw_svg, save_figure
 from lograb.report.overview import leaderboard, write_overview
 from lograb.report.pages import write_pages
+from lograb.report.table import Table
 from lograb.report.tabulate import tabulate
 
 
@@ -164,6 +165,37 @@ def test_every_form_has_every_cell():
     assert r"a\_b|c & 0.500 $\pm$ 0.141 & 2" in made.render("latex")
     assert r"\toprule" in made.render("latex")
     assert r"| a_b\|c | 0.500 ± 0.141 | 2 |" in made.render("markdown")
+
+
+def test_text_is_as_wide_as_it_may_be_and_every_block_names_its_rows():
+    columns = ["instance", "method", *(f"score{i}" for i in range(20))]
+    rows = [[f"row{i}", "afr", *(f"{i}.{j:03}" for j in range(20))] for i in range(3)]
+    made = Table("t", "t", columns, rows)
+    shown = made.render("text", 60)
+    assert 50 < max(map(len, shown.splitlines())) <= 60
+    blocks = [[line.split() for line in block.splitlines() if "─" not in line] for block in shown.split("\n\n")]
+    assert len(blocks) > 1
+    for number, line in enumerate([columns, *rows]):
+        assert [block[number][:2] for block in blocks] == [line[:2]] * len(blocks)
+        assert [cell for block in blocks for cell in block[number][2:]] == line[2:]
+    assert "\n\n" not in made.render("text")
+    assert made.render("text", 5).count("row0") == 20  # a column that does not fit stands alone
+
+
+@pytest.mark.parametrize(("labels", "head", "short"), [
+    (["d = 2: cora defences=none", "d = 1: cora defences=none"], "instance: cora", ["d = 2: none", "d = 1: none"]),
+    (["cora k=8 p=0.6", "cora k=16 p=0.6"], "instance: cora", ["k=8 p=0.6", "k=16 p=0.6"]),
+    (["cora ε = 1", "citeseer ε = 1"], "instance", ["cora ε = 1", "citeseer ε = 1"]),
+    (["cora", "cora strategy=random"], "instance", ["cora", "cora strategy=random"]),  # one would have no name
+    (["a=x b", "c=x b"], "instance", ["a=x b", "c=x b"]),  # both would be called x
+    (["cora"], "instance", ["cora"]),
+])  # fmt: skip
+def test_names_of_rows_are_short_and_still_differ(labels, head, short):
+    made = Table("t", "t", ["instance", "f1"], [[label, "0.5"] for label in labels])
+    lines = [line.rpartition("  ")[0].rstrip() for line in made.render("text").splitlines() if "─" not in line]
+    assert lines == [head, *short]
+    for form in ("csv", "latex", "markdown"):
+        assert all(label.replace("_", "\\_") in made.render(form) for label in labels)
 
 
 def test_different_code_is_told():

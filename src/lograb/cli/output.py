@@ -55,10 +55,10 @@ def notice(text: str) -> None:
     stderr.print(clean(f"note: {text}"), style="yellow", soft_wrap=True)
 
 
-def stdout() -> Console:
-    """Give the console of the results; a pipe is as wide as COLUMNS says, or 80."""
+def stdout(pipe: int = 80) -> Console:
+    """Give the console of the results; a pipe is as wide as COLUMNS says, or `pipe`."""
     told = os.environ.get("COLUMNS", "")
-    width = int(told) if told.isdecimal() and int(told) else 80
+    width = int(told) if told.isdecimal() and int(told) else pipe
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else width)
 
 

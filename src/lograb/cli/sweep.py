@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lograb.cli.output import clock, make_bar, notice, print_json, reporting, say, stderr
+from lograb.cli.output import clock, make_bar, notice, print_json, reporting, say, stderr, stdout
 from lograb.cli.stopping import clean, written
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
@@ -122,7 +122,7 @@ def show_table(table: Table) -> None:
     """Print a table with its notes."""
     say(table.title)
     print()
-    print("\n".join(clean(line) for line in table.render("text").splitlines()))
+    print("\n".join(clean(line) for line in table.render("text", stdout(pipe=120).width).splitlines()))
     print()
     for note in ([table.about] if table.about else []) + table.notes:
         say(" ".join(note.split()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ LATEX = str.maketrans({"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r
                        "–": "--"})  # fmt: skip
 
 WORDS = ("instance", "method")
+WORD, KEY = re.compile(r"[a-z][a-z0-9-]+"), re.compile(r"^\w+=(?=[a-z])")
+"""A word in the name of an instance; and a key whose value is one too."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,13 @@ class Table:
         """Give everything as plain values, ready for JSON."""
         return asdict(self)
 
-    def render(self, form: str) -> str:
-        """Write the table as text, markdown (with title, command and notes), latex (booktabs) or csv."""
+    def render(self, form: str, width: int | None = None) -> str:
+        """Write the table as text, markdown (with title, command and notes), latex (booktabs) or csv.
+
+        Text is at most `width` wide, if its columns are.
+        """
         if form == "text":
-            return text(self.columns, self.rows)
+            return text(*_shortened(self.columns, self.rows), width)
         if form == "csv":
             file = io.StringIO(newline="")
             csv.writer(file, lineterminator="\n").writerows([self.columns, *self.rows])
@@ -61,13 +67,40 @@ class Table:
                           *(f"- {note}" for note in self.notes), ""])  # fmt: skip
 
 
-def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay a table out in columns, as wide as they need be: the first ones of words, the others of numbers."""
+def text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Lay a table out in columns: the first ones of words, the others of numbers.
+
+    What is wider than `width` is broken into blocks, each with the columns of words.
+    """
     lines = [columns, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    laid = ["  ".join(cell.ljust(width) if name in WORDS else cell.rjust(width)
-                      for name, cell, width in zip(columns, line, widths)).rstrip() for line in lines]  # fmt: skip
-    return "\n".join([laid[0], "─" * max(map(len, laid)), *laid[1:], ""])
+    names = [i for i, column in enumerate(columns) if column.partition(":")[0] in WORDS]
+    blocks = [list(names)]
+    for i in range(len(columns)):
+        if i in names:
+            continue
+        if width and len(blocks[-1]) > len(names) and sum(widths[j] + 2 for j in blocks[-1]) + widths[i] > width:
+            blocks.append(list(names))
+        blocks[-1].append(i)
+    laid = []
+    for block in blocks:
+        told = ["  ".join(line[i].ljust(widths[i]) if i in names else line[i].rjust(widths[i])
+                          for i in block).rstrip() for line in lines]  # fmt: skip
+        laid.append("\n".join([told[0], "─" * max(map(len, told)), *told[1:], ""]))
+    return "\n".join(laid)
+
+
+def _shortened(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Shorten names of instances: a word that all have moves to the head; a key goes where its value is a word."""
+    labels = list(dict.fromkeys(row[0] for row in rows))
+    common = [word for word in labels[0].split() if WORD.fullmatch(word)
+              and all(word in label.split() for label in labels)] if len(labels) > 1 else []  # fmt: skip
+    short = {label: " ".join(KEY.sub("", word) for word in label.split() if word not in common)
+             for label in labels}  # fmt: skip
+    if columns[0] != "instance" or len({*short.values()} - {""}) < len(labels):
+        return list(columns), [list(row) for row in rows]
+    head = ": ".join(filter(None, ("instance", " ".join(common))))
+    return [head, *columns[1:]], [[short[row[0]], *row[1:]] for row in rows]
 
 
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
