@@ -76,7 +76,7 @@ def train(
         n_inputs = patches.n_features if model.trivial else patches.n_inputs
         network = model.build(n_inputs, patches.n_classes, settings).to(batches.device)
         optimizer = torch.optim.Adam(
-            network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
+            network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
         )
         valid_f1, losses = [], []
         best, best_epoch, kept = -1.0, 0, copy.deepcopy(network.state_dict())

@@ -7,12 +7,12 @@ SAN proper is `lograb.learning.nodes.models.san`.
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lograb.learning.nodes.blocks import Block, attend
+from lograb.learning.nodes.blocks import self_attention
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
 from lograb.learning.nodes.settings import TransformerSettings
@@ -29,7 +29,7 @@ class Attention(Classifier):
         hidden = self.width = settings.hidden
         self.dropout = settings.dropout
         self.input_layer = nn.Linear(n_inputs, hidden)
-        self.attentions = nn.ModuleList(
+        self.attentions: Any = nn.ModuleList(
             nn.MultiheadAttention(hidden, settings.heads, self.dropout, batch_first=True)
             for _ in range(settings.layers)
         )
@@ -40,12 +40,6 @@ class Attention(Classifier):
         """Apply all layers but the last, shape (n, hidden)."""
         x: Tensor = self.input_layer(batch.inputs)
         for attention, norm in zip(self.attentions, self.norms):
-            mixed = attend(x, batch.blocks, partial(_attend_to_all, attention, batch.blocks))
+            mixed = self_attention(attention, x, batch.packing)
             x = norm(x + functional.dropout(mixed, self.dropout, self.training))
         return x
-
-
-def _attend_to_all(attention: nn.Module, blocks: list[Block], padded: Tensor, number: int) -> Tensor:
-    mask = ~blocks[number].present
-    mixed: Tensor = attention(padded, padded, padded, key_padding_mask=mask, need_weights=False)[0]
-    return mixed

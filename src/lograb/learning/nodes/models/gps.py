@@ -5,12 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn import functional
 from torch_geometric.nn import GINConv, GPSConv
 
+from lograb.learning.nodes.blocks import self_attention
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
 from lograb.learning.nodes.models.positions import InputLayer, RowEncoder
 from lograb.learning.nodes.settings import TransformerSettings
+
+
+class GpsLayer(GPSConv):  # type: ignore[misc]
+    """PyG's layer with its parameters; its attention would pad all patches to the largest."""
+
+    def forward(self, x: Tensor, batch: Batch) -> Tensor:
+        """Transform rows (n, width)."""
+        near = functional.dropout(self.conv(x, batch.edge_index), self.dropout, self.training)
+        near = self.norm1(near + x)
+        far = functional.dropout(self_attention(self.attn, x, batch.packing), self.dropout, self.training)
+        both = near + self.norm2(far + x)
+        out: Tensor = self.norm3(both + self.mlp(both))
+        return out
 
 
 class Gps(Classifier):
@@ -29,7 +44,7 @@ class Gps(Classifier):
         """Apply all layers but the last, shape (n, hidden)."""
         x: Tensor = self.input_layer(batch)
         for layer in self.layers:
-            x = layer(x, batch.edge_index, batch.patch)
+            x = layer(x, batch)
         return x
 
 
@@ -42,5 +57,5 @@ class GpsLapPE(Gps):
 def _layer(settings: TransformerSettings) -> Any:
     hidden = settings.hidden
     local = GINConv(nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden)))
-    return GPSConv(hidden, local, heads=settings.heads, dropout=settings.dropout, norm="batch_norm",
-                   norm_kwargs={"allow_single_element": True})  # fmt: skip
+    return GpsLayer(hidden, local, heads=settings.heads, dropout=settings.dropout, norm="batch_norm",
+                    norm_kwargs={"allow_single_element": True})  # fmt: skip
