@@ -17,7 +17,9 @@ from lograb.learning.nodes.catalog import MODELS, find_model  # noqa: E402
 from lograb.learning.nodes.encodings import encode  # noqa: E402
 from lograb.learning.nodes.minibatches import Batches  # noqa: E402
 from lograb.learning.nodes.models.classifier import count_parameters  # noqa: E402
+from lograb.learning.nodes.models.dropout import Dropout  # noqa: E402
 from lograb.learning.nodes.models.graphormer import GraphormerLayer, PathBias  # noqa: E402
+from lograb.learning.nodes.models.positions import LearnedPositions  # noqa: E402
 from lograb.learning.nodes.models.san import RealVirtualAttention, edge_kinds  # noqa: E402
 from lograb.learning.nodes.settings import TrainingSettings  # noqa: E402
 from lograb.learning.nodes.splits import Split  # noqa: E402
@@ -200,6 +202,28 @@ def test_signs_are_drawn_once_for_all_encoders(name):
         assert torch.equal(drawn[0].abs().nan_to_num(), vectors.abs().nan_to_num())
         assert not torch.equal(drawn[0].nan_to_num(), vectors.nan_to_num())
     assert not torch.equal(once[0].nan_to_num(), twice[0].nan_to_num())
+
+
+def test_learned_positions_are_torchs_transformer_row_by_row():
+    patches = encode(four_patches(), ("laplacian",), np.random.default_rng(0))
+    batch = Batches(patches, CPU).take(np.arange(4))
+    positions = LearnedPositions(8, layers=2, heads=2)
+    found = positions(batch)
+    for row, vectors in enumerate(batch.row_encodings["laplacian"]):
+        values = batch.patch_encodings["eigenvalues"][batch.patch[row]]
+        tokens = torch.stack([values, vectors], dim=1)[~vectors.isnan()]
+        wanted = positions.transformer(positions.token(tokens)[None])[0].sum(dim=0)
+        assert torch.allclose(found[row], wanted, atol=1e-5)
+
+
+def test_dropout_keeps_the_mean():
+    dropout, x = Dropout(0.3), torch.ones(400, 500)
+    with seeded(np.random.default_rng(0)):
+        found = dropout(x)
+    assert found.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert (found == 0).float().mean().item() == pytest.approx(0.3, abs=0.005)
+    assert torch.equal(dropout.eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)
 
 
 def test_graphormer_bias_by_hand():

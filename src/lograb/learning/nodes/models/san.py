@@ -18,6 +18,7 @@ from torch_geometric.nn import BatchNorm
 from lograb.learning.nodes.blocks import PADDING, Block, Packing, attend
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.models.dropout import Dropout
 from lograb.learning.nodes.models.positions import InputLayer, LearnedPositions, RowEncoder
 from lograb.learning.nodes.settings import SanSettings
 
@@ -76,19 +77,19 @@ class SanLayer(nn.Module):
 
     def __init__(self, settings: SanSettings) -> None:
         super().__init__()
-        width, self.dropout = settings.hidden, settings.dropout
+        width, self.dropout = settings.hidden, Dropout(settings.dropout)
         self.attention = RealVirtualAttention(width, settings.heads)
         self.output = nn.Linear(width, width)
         self.first_norm = BatchNorm(width, allow_single_element=True)
         self.perceptron = nn.Sequential(
-            nn.Linear(width, 2 * width), nn.ReLU(), nn.Dropout(self.dropout), nn.Linear(2 * width, width)
+            nn.Linear(width, 2 * width), nn.ReLU(), self.dropout, nn.Linear(2 * width, width)
         )
         self.second_norm = BatchNorm(width, allow_single_element=True)
 
     def forward(self, x: Tensor, packing: Packing, kinds: list[Kinds], edges: Tensor) -> Tensor:
         """Transform rows (n, width); `kinds` holds one for each block."""
         mixed = attend(x, packing, lambda padded, number: self.attention(padded, kinds[number], edges))
-        mixed = self.output(functional.dropout(mixed, self.dropout, self.training))
+        mixed = self.output(self.dropout(mixed))
         x = self.first_norm(x + mixed)
         out: Tensor = self.second_norm(x + self.perceptron(x))
         return out
