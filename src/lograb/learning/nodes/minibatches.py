@@ -86,7 +86,7 @@ class Batches:
             rows=self._put(rows),
             nodes=self._put(nodes),
             features=self._features(nodes),
-            spectral=self._spectral[self._put(rows)],
+            spectral=self._spectral.index_select(0, self._put(rows)),
             edge_index=self._put(edge_index),
             patch=self._put(owners(start)),
             n_patches=len(which),
@@ -120,7 +120,7 @@ class Batches:
     def _features(self, nodes: Ints) -> Tensor:
         if self._sparse is not None:
             return torch.from_numpy(self._sparse[nodes].toarray().astype(np.float32, copy=False)).to(self.device)
-        return self._table[self._put(nodes)]
+        return self._table.index_select(0, self._put(nodes))
 
 
 def _feature_table(patches: PatchSet, device: torch.device) -> tuple[Tensor, Matrix | None]:
