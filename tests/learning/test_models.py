@@ -12,13 +12,15 @@ pytest.importorskip("torch_geometric")
 from tests.learning.tiny import four_patches, reorder  # noqa: E402
 
 from lograb.errors import LograbError  # noqa: E402
-from lograb.learning.nodes.blocks import NO_PATH, PADDING, Block, attention_weights, make_blocks  # noqa: E402
+from lograb.learning.nodes.blocks import NO_PATH, PADDING, Block, attention_weights, pack  # noqa: E402
 from lograb.learning.nodes.catalog import MODELS, find_model  # noqa: E402
 from lograb.learning.nodes.encodings import encode  # noqa: E402
 from lograb.learning.nodes.minibatches import Batches  # noqa: E402
 from lograb.learning.nodes.models.classifier import count_parameters  # noqa: E402
+from lograb.learning.nodes.models.dropout import Dropout  # noqa: E402
 from lograb.learning.nodes.models.graphormer import GraphormerLayer, PathBias  # noqa: E402
-from lograb.learning.nodes.models.san import RealVirtualAttention  # noqa: E402
+from lograb.learning.nodes.models.positions import LearnedPositions  # noqa: E402
+from lograb.learning.nodes.models.san import RealVirtualAttention, edge_kinds  # noqa: E402
 from lograb.learning.nodes.settings import TrainingSettings  # noqa: E402
 from lograb.learning.nodes.splits import Split  # noqa: E402
 from lograb.learning.nodes.training import patch_embeddings, predict, train  # noqa: E402
@@ -130,9 +132,9 @@ def test_overfits_a_tiny_graph(name):
     assert patch_embeddings(trained.network, patches).shape == (patches.n_rows, width)
 
 
-def block(distances):
+def kinds(distances, gamma):
     hops = torch.tensor([distances])
-    return Block(torch.arange(hops.shape[1])[None], torch.ones(hops.shape[:2], dtype=torch.bool), hops)
+    return edge_kinds(Block(torch.arange(hops.shape[1])[None], hops != PADDING, hops), gamma)
 
 
 def ones(module):
@@ -143,9 +145,9 @@ def ones(module):
 
 
 def test_san_attention_by_hand_on_a_path_of_three():
-    attention = ones(RealVirtualAttention(1, 1, gamma=0.25))
+    attention = ones(RealVirtualAttention(1, 1))
     values, edges = torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([[0.5], [2.0]])
-    found = attention(values, block([[0, 1, 2], [1, 0, 1], [2, 1, 0]]), edges)[0, :, 0].tolist()
+    found = attention(values, kinds([[0, 1, 2], [1, 0, 1], [2, 1, 0]], 0.25), edges)[0, :, 0].tolist()
     # Ends: one real neighbour (2) and one virtual one (the other end). Middle: real neighbours only, with
     # scores 2 * 1 * 0.5 = 1 and 2 * 3 * 0.5 = 3.
     heavy = math.exp(3) / (math.exp(1) + math.exp(3))
@@ -154,30 +156,30 @@ def test_san_attention_by_hand_on_a_path_of_three():
 
 
 def test_san_attention_by_hand_with_virtual_edges_only():
-    attention = ones(RealVirtualAttention(1, 1, gamma=1.0))
+    attention = ones(RealVirtualAttention(1, 1))
     with torch.no_grad():
         attention.query[1].weight.fill_(-1.0)  # virtual edges have queries of their own
     values, edges = torch.tensor([[[1.0], [2.0], [4.0]]]), torch.tensor([[7.0], [0.5]])
     gone = [[0, NO_PATH, NO_PATH], [NO_PATH, 0, NO_PATH], [NO_PATH, NO_PATH, 0]]
-    found = attention(values, block(gone), edges)[0, 0, 0].item()
+    found = attention(values, kinds(gone, 1.0), edges)[0, 0, 0].item()
     low = math.exp(-1) / (math.exp(-1) + math.exp(-2))
     assert found == pytest.approx(0.5 * (2 * low + 4 * (1 - low)), abs=1e-6)
 
 
 def test_san_ignores_padding_and_scales_by_the_heads_width():
-    attention = ones(RealVirtualAttention(4, 1, gamma=0.0))
+    attention = ones(RealVirtualAttention(4, 1))
     values = torch.zeros(1, 3, 4)
     values[0, :, 0] = torch.tensor([1.0, 2.0, 3.0])
     distances = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     edges = torch.full((2, 4), 0.25)  # the weights e are sums over the width: 1
-    found = attention(values, block(distances), edges)
+    found = attention(values, kinds(distances, 0.0), edges)
     # All-ones maps make q, k and v the row sums in each of 4 columns: scores 4 * h_i * h_j / sqrt(4).
     heavy = math.exp(2 * 3) / (math.exp(2 * 2) + math.exp(2 * 3))
     assert found[0, 0].tolist() == pytest.approx([2 * (1 - heavy) + 3 * heavy] * 4, abs=1e-5)
     padded = torch.full((1, 4, 4), 9.0)
     padded[0, :3] = values[0]
     wider = [[*row, PADDING] for row in distances] + [[PADDING] * 4]
-    assert torch.allclose(attention(padded, block(wider), edges)[:, :3], found, atol=1e-6)
+    assert torch.allclose(attention(padded, kinds(wider, 0.0), edges)[:, :3], found, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["san", "san-lappe", "gps-lappe"])
@@ -202,6 +204,28 @@ def test_signs_are_drawn_once_for_all_encoders(name):
     assert not torch.equal(once[0].nan_to_num(), twice[0].nan_to_num())
 
 
+def test_learned_positions_are_torchs_transformer_row_by_row():
+    patches = encode(four_patches(), ("laplacian",), np.random.default_rng(0))
+    batch = Batches(patches, CPU).take(np.arange(4))
+    positions = LearnedPositions(8, layers=2, heads=2)
+    found = positions(batch)
+    for row, vectors in enumerate(batch.row_encodings["laplacian"]):
+        values = batch.patch_encodings["eigenvalues"][batch.patch[row]]
+        tokens = torch.stack([values, vectors], dim=1)[~vectors.isnan()]
+        wanted = positions.transformer(positions.token(tokens)[None])[0].sum(dim=0)
+        assert torch.allclose(found[row], wanted, atol=1e-5)
+
+
+def test_dropout_keeps_the_mean():
+    dropout, x = Dropout(0.3), torch.ones(400, 500)
+    with seeded(np.random.default_rng(0)):
+        found = dropout(x)
+    assert found.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert (found == 0).float().mean().item() == pytest.approx(0.3, abs=0.005)
+    assert torch.equal(dropout.eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)
+
+
 def test_graphormer_bias_by_hand():
     bias = PathBias(heads=1, max_distance=3)
     with torch.no_grad():
@@ -216,7 +240,7 @@ def test_graphormer_bias_by_hand():
 def test_graphormer_attention_by_hand_on_an_edge():
     layer = ones(GraphormerLayer(1, 1, dropout=0.0))
     bias = torch.tensor([[[[0.1, 0.6], [0.6, 0.1]]]])
-    found = layer.attention(torch.tensor([[[1.0], [2.0]]]), torch.ones(1, 2, dtype=torch.bool), bias)[0, :, 0]
+    found = layer.attention(torch.tensor([[[1.0], [2.0]]]), torch.ones(1, 2, 2, dtype=torch.bool), bias)[0, :, 0]
     # Node 0: scores 1 + 0.1 and 2 + 0.6; node 1: 2 + 0.6 and 4 + 0.1. Both prefer node 1 by 1.5.
     second = 1 / (1 + math.exp(-1.5))
     assert found.tolist() == pytest.approx([1 + second] * 2, abs=1e-6)
@@ -233,17 +257,26 @@ def test_graphormer_knows_degrees():
     assert np.allclose(before[4:], after[4:])
 
 
-def test_blocks_hold_every_row_once():
-    sizes = np.array([3, 20, 1, 70, 16])
-    hops = np.arange((sizes**2).sum()) % 100
-    blocks = make_blocks(sizes, hops.astype(np.int8), CPU)
-    rows = torch.cat([b.rows[b.present] for b in blocks])
-    assert sorted(rows.tolist()) == list(range(110))
-    for b in blocks:
-        inside = b.present[:, :, None] & b.present[:, None, :]
-        assert ((b.distances == PADDING) == ~inside).all()
-    first = next(b for b in blocks if 3 in b.rows)
-    assert first.distances[first.rows[:, 0] == 3][0, :20, :20].flatten().tolist() == hops[9 : 9 + 400].tolist()
+def test_packing_holds_every_row_once_beside_its_patch():
+    sizes = np.array([3, 20, 1, 70, 0, 16, 9, 200])
+    patch = np.repeat(np.arange(8), sizes)
+    hops = (np.arange((sizes**2).sum()) % 100).astype(np.int8)
+    packing = pack(sizes, hops, CPU)
+    assert [tuple(b.rows.shape) for b in packing.blocks] == [(2, 32), (2, 200)]
+    assert torch.cat([b.rows.flatten() for b in packing.blocks])[packing.places].tolist() == list(range(319))
+    tables = np.split(hops, np.cumsum(sizes**2)[:-1])
+    for number, b in enumerate(packing.blocks):
+        taken = torch.zeros(sum(other.rows.numel() for other in packing.blocks), dtype=torch.bool)
+        taken[packing.places] = True
+        start = sum(other.rows.numel() for other in packing.blocks[:number])
+        present = taken[start : start + b.rows.numel()].reshape(b.rows.shape)
+        owner = torch.where(present, torch.from_numpy(patch)[b.rows], -1)
+        assert ((owner[:, :, None] == owner[:, None, :]) == b.together).all()
+        assert ((b.distances == PADDING) == ~(b.together & present[:, :, None])).all()
+        for i in set(owner[present].tolist()):
+            sequence = int((owner == i).any(dim=1).nonzero()[0, 0])
+            here = owner[sequence] == i
+            assert np.array_equal(b.distances[sequence][here][:, here].flatten(), tables[i])
 
 
 def test_unknown_names_and_settings_are_refused():

@@ -1,73 +1,118 @@
-"""Patches padded to like sizes, so that full attention is a few matrix products.
+"""Patches packed into sequences of like length, so that full attention is a few matrix products.
 
-Attention inside a patch costs the square of its size. Padding a whole batch to its largest patch
-would let one hub cost as much as all others together times their number; so patches are sorted into
-blocks, padded to 16, 64, 256 ... members: few blocks, because each costs a round of small operations.
+Attention inside a patch costs the square of its size. Most patches are small, a few are not: padding all to the
+largest would let one hub cost as much as all others together times their number, and padding small ones to any
+common size makes most of the rows padding. So small patches lie side by side in one sequence, whose members attend
+to those of their own patch. Patches are sorted into few blocks, up to 64, 256 ... members, because each
+costs a round of small operations.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Ints
 
-SMALLEST, GROWTH = 16, 4
+SHORTEST = 32  # places of a sequence, at least
+SMALLEST, GROWTH = 64, 4
 NO_PATH, PADDING = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some patches of a batch, padded to s members each."""
+    """Some patches of a batch, in b sequences of s places."""
 
     rows: Tensor  # int64 (b, s), rows of the batch; 0 where padded
-    present: Tensor  # bool (b, s), False where padded
-    distances: Tensor | None  # int64 (b, s, s), hops between members, NO_PATH or PADDING, where asked for
+    together: Tensor  # bool (b, s, s), whether two places belong to one patch; all padding counts as one
+    distances: Tensor | None  # int64 (b, s, s), hops inside patches, NO_PATH or PADDING, where asked for
 
 
-def make_blocks(sizes: Ints, hops: npt.NDArray[np.int8] | None, device: torch.device) -> list[Block]:
-    """Sort the patches of a batch, of these sizes, into blocks; `hops` runs over their pairs row by row."""
-    widths = SMALLEST * GROWTH ** np.arange(1 + int(np.log2(max(sizes.max(initial=1), 1))))
-    padded = widths[np.searchsorted(widths, sizes)]
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """All patches of a batch."""
+
+    blocks: list[Block]
+    places: Tensor  # int64 (n,), where each row of the batch is in the blocks' places, one block after the other
+
+
+def pack(sizes: Ints, hops: npt.NDArray[np.int8] | None, device: torch.device) -> Packing:
+    """Pack the patches of a batch, of these sizes; `hops` runs over their pairs row by row."""
+    limits = SMALLEST * GROWTH ** np.arange(1 + int(np.log2(max(sizes.max(initial=1), 1))))
+    kind = np.searchsorted(limits, sizes)
     starts, pair_starts = pointer(sizes), pointer(sizes**2)
-    blocks = []
-    for width in np.unique(padded[sizes > 0]):
-        which = np.flatnonzero((padded == width) & (sizes > 0))
-        present = np.arange(width) < sizes[which][:, None]
-        rows = np.where(present, starts[which][:, None] + np.arange(width), 0)
+    blocks, shift = [], 0
+    places = np.zeros(starts[-1], dtype=np.int64)
+    for number in np.unique(kind[sizes > 0]):
+        which = np.flatnonzero((kind == number) & (sizes > 0))
+        inside, length = sizes[which], max(SHORTEST, int(sizes[which].max()))
+        sequence, offset = _side_by_side(inside, length)
+        shape = int(sequence[-1]) + 1, length
+        members, taken = ranges(starts[which], inside), ranges(sequence * length + offset, inside)
+        rows, patch = np.zeros(shape, dtype=np.int64), np.full(shape, -1)
+        rows.flat[taken], patch.flat[taken], places[members] = members, np.repeat(which, inside), shift + taken
+        together = patch[:, :, None] == patch[:, None, :]
         distances = None
         if hops is not None:
-            stack = _pad(hops, sizes[which], pair_starts[which], int(width))
-            distances = torch.from_numpy(stack).to(device)
-        blocks.append(Block(torch.from_numpy(rows).to(device), torch.from_numpy(present).to(device), distances))
-    return blocks
+            pairs, first = ranges(pair_starts[which], inside**2), sequence * length**2 + offset * (length + 1)
+            distances = torch.from_numpy(_tables(hops[pairs], inside, first, together.shape)).to(device)
+        blocks.append(Block(torch.from_numpy(rows).to(device), torch.from_numpy(together).to(device), distances))
+        shift += rows.size
+    return Packing(blocks, torch.from_numpy(places).to(device))
 
 
-def _pad(hops: npt.NDArray[np.int8], sizes: Ints, starts: Ints, width: int) -> Ints:
-    """Lay flat (q, q) tables out in a stack of (width, width) ones."""
-    stack = np.full((len(sizes), width, width), PADDING, dtype=np.int64)
-    flat = ranges(starts, sizes**2)
-    table = owners(pointer(sizes**2))
-    row, column = np.divmod(flat - starts[table], sizes[table])
-    stack[table, row, column] = hops[flat]
+def _tables(hops: npt.NDArray[np.int8], sizes: Ints, first: Ints, shape: tuple[int, ...]) -> Ints:
+    """Lay flat (q, q) tables out in a stack of larger ones; `first` says where each has its first entry."""
+    stack = np.full(shape, PADDING)
+    ptr = pointer(sizes**2)
+    table = owners(ptr)
+    row, column = np.divmod(np.arange(len(table)) - ptr[table], sizes[table])
+    stack.flat[first[table] + row * shape[-1] + column] = hops
     return stack
 
 
-def attend(values: Tensor, blocks: list[Block], attention: Callable[[Tensor, int], Tensor]) -> Tensor:
+def _side_by_side(sizes: Ints, length: int) -> tuple[Ints, Ints]:
+    """Fill sequences with patches in their order; returns the sequence of each, and where it starts there."""
+    ends = pointer(sizes)
+    flat, firsts = ends.tolist(), [0]
+    while (following := bisect_right(flat, flat[firsts[-1]] + length) - 1) < len(sizes):
+        firsts.append(following)
+    sequence = np.searchsorted(firsts, np.arange(len(sizes)), side="right") - 1
+    return sequence, ends[:-1] - ends[firsts][sequence]
+
+
+def attend(values: Tensor, packing: Packing, attention: Callable[[Tensor, int], Tensor]) -> Tensor:
     """Apply an attention to all blocks of a batch, and put the rows (n, width) back in order.
 
-    The attention goes from padded rows (b, s, width) and the number of the block to as many mixed ones.
+    The attention goes from rows in their places (b, s, width) and the number of the block to as many mixed ones.
     """
-    rows = torch.cat([block.rows[block.present] for block in blocks])
-    found = torch.cat([attention(values[b.rows], number)[b.present] for number, b in enumerate(blocks)])
-    return torch.zeros_like(found).index_copy(0, rows, found)
+    found = [attention(values[block.rows], number).flatten(0, 1) for number, block in enumerate(packing.blocks)]
+    return torch.cat(found)[packing.places]
+
+
+def self_attention(attention: nn.MultiheadAttention, values: Tensor, packing: Packing) -> Tensor:
+    """Let the members of each patch attend to each other, rows (n, width) to as many."""
+
+    def mix(padded: Tensor, number: int) -> Tensor:
+        joint = functional.linear(padded, attention.in_proj_weight, attention.in_proj_bias)
+        queries, keys, each = (by_head(part, attention.num_heads) for part in joint.chunk(3, dim=2))
+        mixed = functional.scaled_dot_product_attention(
+            queries, keys, each, packing.blocks[number].together[:, None],
+            attention.dropout if attention.training else 0.0
+        )  # fmt: skip
+        out: Tensor = attention.out_proj(mixed.transpose(1, 2).flatten(2))
+        return out
+
+    return attend(values, packing, mix)
 
 
 def by_head(values: Tensor, heads: int) -> Tensor:

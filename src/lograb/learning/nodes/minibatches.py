@@ -18,7 +18,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lograb.learning.nodes.blocks import Block, make_blocks
+from lograb.learning.nodes.blocks import SHORTEST, Packing, pack
 from lograb.learning.patchset import PatchSet
 from lograb.ragged import owners, pointer, ranges
 from lograb.types import Ints, Matrix
@@ -57,9 +57,9 @@ class Batch:
         return torch.bincount(self.edge_index[1], minlength=len(self.rows))
 
     @cached_property
-    def blocks(self) -> list[Block]:
-        """The patches sorted by size into padded blocks: for full attention."""
-        return make_blocks(self.sizes, self.hops, self.rows.device)
+    def packing(self) -> Packing:
+        """The patches packed into sequences: for full attention."""
+        return pack(self.sizes, self.hops, self.rows.device)
 
 
 class Batches:
@@ -86,7 +86,7 @@ class Batches:
             rows=self._put(rows),
             nodes=self._put(nodes),
             features=self._features(nodes),
-            spectral=self._spectral[self._put(rows)],
+            spectral=self._spectral.index_select(0, self._put(rows)),
             edge_index=self._put(edge_index),
             patch=self._put(owners(start)),
             n_patches=len(which),
@@ -107,8 +107,8 @@ class Batches:
         order = which[np.argsort(self.patches.sizes[which], kind="stable")]
         first = 0
         for i, size in enumerate(self.patches.sizes[order]):
-            # Padded to its largest, the batch would hold so many pairs with this patch in it.
-            if first < i and (i + 1 - first) * int(size) ** 2 > PAIRS_AT_ONCE:
+            # If all were of this size, the batch would hold so many pairs with this patch in it.
+            if first < i and (i + 1 - first) * int(size) * max(int(size), SHORTEST) > PAIRS_AT_ONCE:
                 yield self.take(order[first:i])
                 first = i
         if first < len(order):
@@ -120,7 +120,7 @@ class Batches:
     def _features(self, nodes: Ints) -> Tensor:
         if self._sparse is not None:
             return torch.from_numpy(self._sparse[nodes].toarray().astype(np.float32, copy=False)).to(self.device)
-        return self._table[self._put(nodes)]
+        return self._table.index_select(0, self._put(nodes))
 
 
 def _feature_table(patches: PatchSet, device: torch.device) -> tuple[Tensor, Matrix | None]:

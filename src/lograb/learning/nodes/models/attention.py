@@ -7,14 +7,14 @@ SAN proper is `lograb.learning.nodes.models.san`.
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
-from torch.nn import functional
 
-from lograb.learning.nodes.blocks import Block, attend
+from lograb.learning.nodes.blocks import self_attention
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.models.dropout import Dropout
 from lograb.learning.nodes.settings import TransformerSettings
 
 
@@ -27,10 +27,10 @@ class Attention(Classifier):
     def __init__(self, n_inputs: int, n_outputs: int, settings: TransformerSettings) -> None:
         super().__init__()
         hidden = self.width = settings.hidden
-        self.dropout = settings.dropout
+        self.dropout = Dropout(settings.dropout)
         self.input_layer = nn.Linear(n_inputs, hidden)
-        self.attentions = nn.ModuleList(
-            nn.MultiheadAttention(hidden, settings.heads, self.dropout, batch_first=True)
+        self.attentions: Any = nn.ModuleList(
+            nn.MultiheadAttention(hidden, settings.heads, settings.dropout, batch_first=True)
             for _ in range(settings.layers)
         )
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(settings.layers))
@@ -40,12 +40,6 @@ class Attention(Classifier):
         """Apply all layers but the last, shape (n, hidden)."""
         x: Tensor = self.input_layer(batch.inputs)
         for attention, norm in zip(self.attentions, self.norms):
-            mixed = attend(x, batch.blocks, partial(_attend_to_all, attention, batch.blocks))
-            x = norm(x + functional.dropout(mixed, self.dropout, self.training))
+            mixed = self_attention(attention, x, batch.packing)
+            x = norm(x + self.dropout(mixed))
         return x
-
-
-def _attend_to_all(attention: nn.Module, blocks: list[Block], padded: Tensor, number: int) -> Tensor:
-    mask = ~blocks[number].present
-    mixed: Tensor = attention(padded, padded, padded, key_padding_mask=mask, need_weights=False)[0]
-    return mixed

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor, nn
 from torch_geometric.nn import GINConv, GPSConv
 
+from lograb.learning.nodes.blocks import self_attention
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.models.dropout import Dropout
 from lograb.learning.nodes.models.positions import InputLayer, RowEncoder
 from lograb.learning.nodes.settings import TransformerSettings
+
+
+class GpsLayer(GPSConv):  # type: ignore[misc]
+    """PyG's layer with its parameters; its attention would pad all patches to the largest."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        hidden = settings.hidden
+        local = GINConv(nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden)))
+        super().__init__(hidden, local, heads=settings.heads, norm="batch_norm",
+                         norm_kwargs={"allow_single_element": True})  # fmt: skip
+        self.drop = Dropout(settings.dropout)
+        self.mlp[2] = self.mlp[4] = self.drop
+
+    def forward(self, x: Tensor, batch: Batch) -> Tensor:
+        """Transform rows (n, width)."""
+        near = self.norm1(self.drop(self.conv(x, batch.edge_index)) + x)
+        far = self.norm2(self.drop(self_attention(self.attn, x, batch.packing)) + x)
+        both = near + far
+        out: Tensor = self.norm3(both + self.mlp(both))
+        return out
 
 
 class Gps(Classifier):
@@ -22,14 +42,14 @@ class Gps(Classifier):
         super().__init__()
         self.width = settings.hidden
         self.input_layer = InputLayer(n_inputs, self.width, [RowEncoder(name) for name in self.encodings])
-        self.layers = nn.ModuleList(_layer(settings) for _ in range(settings.layers))
+        self.layers = nn.ModuleList(GpsLayer(settings) for _ in range(settings.layers))
         self.output_layer = nn.Linear(self.width, n_outputs)
 
     def embed(self, batch: Batch) -> Tensor:
         """Apply all layers but the last, shape (n, hidden)."""
         x: Tensor = self.input_layer(batch)
         for layer in self.layers:
-            x = layer(x, batch.edge_index, batch.patch)
+            x = layer(x, batch)
         return x
 
 
@@ -37,10 +57,3 @@ class GpsLapPE(Gps):
     """GraphGPS with Laplacian eigenvectors as positions."""
 
     encodings = ("laplacian",)
-
-
-def _layer(settings: TransformerSettings) -> Any:
-    hidden = settings.hidden
-    local = GINConv(nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, hidden)))
-    return GPSConv(hidden, local, heads=settings.heads, dropout=settings.dropout, norm="batch_norm",
-                   norm_kwargs={"allow_single_element": True})  # fmt: skip

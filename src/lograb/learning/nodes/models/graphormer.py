@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lograb.learning.nodes.blocks import NO_PATH, Block, attend, attention_weights, by_head
+from lograb.learning.nodes.blocks import NO_PATH, Packing, attend, attention_weights, by_head
 from lograb.learning.nodes.minibatches import Batch
 from lograb.learning.nodes.models.classifier import Classifier
+from lograb.learning.nodes.models.dropout import Dropout
 from lograb.learning.nodes.settings import GraphormerSettings
 
 
@@ -49,30 +50,29 @@ class GraphormerLayer(nn.Module):
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout = heads, Dropout(dropout)
         self.first_norm, self.second_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
         self.perceptron = nn.Sequential(
-            nn.Linear(width, width), nn.GELU(), nn.Dropout(dropout), nn.Linear(width, width)
+            nn.Linear(width, width), nn.GELU(), self.dropout, nn.Linear(width, width)
         )
 
-    def attention(self, padded: Tensor, present: Tensor, bias: Tensor) -> Tensor:
+    def attention(self, padded: Tensor, together: Tensor, bias: Tensor) -> Tensor:
         """Mix the members of each patch, (b, s, width); `bias` is (b, heads, s, s)."""
-        weights = attention_weights(self.query(padded), self.key(padded), self.heads, present[:, None, :], bias)
-        weights = functional.dropout(weights, self.dropout, self.training)
+        weights = attention_weights(self.query(padded), self.key(padded), self.heads, together, bias)
         values = by_head(self.value(padded), self.heads)
-        mixed: Tensor = self.output((weights @ values).transpose(1, 2).flatten(2))
+        mixed: Tensor = self.output((self.dropout(weights) @ values).transpose(1, 2).flatten(2))
         return mixed
 
-    def forward(self, x: Tensor, blocks: list[Block], biases: list[Tensor]) -> Tensor:
+    def forward(self, x: Tensor, packing: Packing, biases: list[Tensor]) -> Tensor:
         """Transform rows (n, width); `biases` holds one for each block."""
 
         def mix(padded: Tensor, number: int) -> Tensor:
-            return self.attention(padded, blocks[number].present, biases[number])
+            return self.attention(padded, packing.blocks[number].together, biases[number])
 
-        mixed = attend(self.first_norm(x), blocks, mix)
-        x = x + functional.dropout(mixed, self.dropout, self.training)
-        return x + functional.dropout(self.perceptron(self.second_norm(x)), self.dropout, self.training)
+        x = x + self.dropout(attend(self.first_norm(x), packing, mix))
+        out: Tensor = x + self.dropout(self.perceptron(self.second_norm(x)))
+        return out
 
 
 class Graphormer(Classifier):
@@ -93,8 +93,8 @@ class Graphormer(Classifier):
     def embed(self, batch: Batch) -> Tensor:
         """Apply all layers but the last, shape (n, hidden)."""
         x: Tensor = self.input_layer(batch.inputs) + self.centrality(batch.degrees.clamp(max=self.max_degree))
-        biases = [self.bias(block.distances) for block in batch.blocks]
+        biases = [self.bias(block.distances) for block in batch.packing.blocks]
         for layer in self.layers:
-            x = layer(x, batch.blocks, biases)
+            x = layer(x, batch.packing, biases)
         embedded: Tensor = self.last_norm(x)
         return embedded

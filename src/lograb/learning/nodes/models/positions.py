@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from lograb.errors import LograbError
+from lograb.learning.nodes.blocks import pack, self_attention
 from lograb.learning.nodes.encodings import N_EIGENVECTORS, N_STEPS
 from lograb.learning.nodes.minibatches import Batch
 
@@ -40,7 +43,7 @@ class LearnedPositions(nn.Module):
     """SAN's learned positional encoding: a Transformer over the spectrum, for every row by itself.
 
     A row's sequence has one token per eigenpair j, a linear map of (lambda_j, phi_j(row)). After the
-    Transformer the tokens are summed. Eigenpairs beyond the patch's size are masked.
+    Transformer the tokens are summed. Eigenpairs beyond the patch's size have none.
 
     `width` is that of the tokens and of the encoding; the feed-forward part is four times as wide. No dropout.
     """
@@ -50,16 +53,19 @@ class LearnedPositions(nn.Module):
         self.width = width
         self.token = nn.Linear(2, width)
         layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True)
-        self.transformer = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.transformer: Any = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
 
     def forward(self, batch: Batch) -> Tensor:
         """Encode every row, shape (n, width)."""
         vectors = batch.row_encodings["laplacian"]
         values = batch.patch_encodings["eigenvalues"][batch.patch]
-        missing = vectors.isnan()
-        tokens = self.token(torch.stack([values, vectors], dim=2).nan_to_num(0.0))
-        mixed: Tensor = self.transformer(tokens, src_key_padding_mask=missing)
-        return mixed.masked_fill(missing[:, :, None], 0.0).sum(dim=1)
+        present = ~vectors.isnan()
+        tokens: Tensor = self.token(torch.stack([values[present], vectors[present]], dim=1))
+        packing = pack(present.sum(dim=1).cpu().numpy(), None, vectors.device)
+        for layer in self.transformer.layers:
+            tokens = layer.norm1(tokens + self_attention(layer.self_attn, tokens, packing))
+            tokens = layer.norm2(tokens + layer.linear2(functional.relu(layer.linear1(tokens))))
+        return tokens.new_zeros(len(vectors), self.width).index_add(0, present.nonzero()[:, 0], tokens)
 
 
 class InputLayer(nn.Module):
