@@ -50,6 +50,8 @@ class Beliefs:
         Probability before any evidence but degrees and membership.
     own : float array
         For each pair in each patch: the part of its log-odds that comes from this patch.
+    prior : float array
+        Log-odds before what patches say about the pair, shape (m,); 0 before they are judged.
     starts, degrees : dicts of Degrees
         Of the members of each batch that was judged, by the start of its entries: before, and after.
     beyond : tuple of keys, probabilities, and a number
@@ -63,6 +65,7 @@ class Beliefs:
     status: npt.NDArray[np.int8]
     chance: Floats
     own: Floats
+    prior: Floats = field(default_factory=lambda: np.zeros(()))
     starts: dict[int, Degrees] = field(default_factory=dict)
     degrees: dict[int, Degrees] = field(default_factory=dict)
     beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
@@ -115,6 +118,7 @@ class Scene:
         By how much log-odds are raised because a pair co-occurs more than others.
     ball : int64 array
         centre * n_nodes + member of all balls, increasing.
+    rng : Generator
     settings : PosteriorSettings
     progress : Progress
     """
@@ -128,6 +132,7 @@ class Scene:
     counts: Ints
     lift: Floats
     ball: Ints
+    rng: np.random.Generator
     settings: PosteriorSettings
     progress: Progress = ignore
 
@@ -140,7 +145,7 @@ class Scene:
 
 def survey(
     seen: Observations, whole: Observations, batches: list[Batch], variance: Floats, centres: Ints, ball: Ints,
-    settings: PosteriorSettings, progress: Progress = ignore,
+    rng: np.random.Generator, settings: PosteriorSettings, progress: Progress = ignore,
 ) -> tuple[Scene, Beliefs]:  # fmt: skip
     """Number the pairs of all batches, and let membership decide what it can."""
     n, radius, use_members = whole.n_nodes, whole.protocol.d, "membership" in settings.channels
@@ -158,6 +163,6 @@ def survey(
             members = [batch.members.ravel() for batch in batches]
             occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)
             lift = np.where(closest(pairs, counts, occurrences), COMPANIONS[0 if len(ball) else 1], 0.0)
-    scene = Scene(seen, whole, batches, variance, centres, entry, counts, lift, ball, settings, progress)
+    scene = Scene(seen, whole, batches, variance, centres, entry, counts, lift, ball, rng, settings, progress)
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
     return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

@@ -110,7 +110,7 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
     by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
     starts = {work.batch.entries.start: work.start for work in works}
-    judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=by_start)
+    judged = replace(beliefs, own=own, chance=expit(by_chance), prior=prior, starts=starts, degrees=by_start)
     judged = judged.tell(degree_spread=usual.spread)
     return judged.settle(judged.open, odds, Status.OPEN)
 

@@ -10,7 +10,8 @@ Most pairs that share only a large, noisy patch are ruled out by the first kind 
 by then, are candidates for the second kind: by some path j came into the ball. Pairs and facts exchange messages
 (sum-product): a pair tells each fact how likely it is an edge by all else that is known, and the fact answers with
 the ratio of its own likelihoods with that edge and without. Where pairs and facts form a tree and one fact at most
-raises each pair, the result is the exact posterior.
+raises each pair, the result is the exact posterior. Where little is known messages run away: then graphs that have
+these balls are drawn instead (`lograb.attacks.ball_graphs`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
+from lograb.attacks.ball_graphs import draw_graphs, possible_pairs
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.pairs import unpair
 from lograb.ragged import pointer, ranges
@@ -42,6 +44,8 @@ DAMPING = 0.7
 """Share of the old messages that is kept."""
 MOST_TOLD = 9.0
 """Log-odds at which a pair is cut in what it tells a fact."""
+MISLED = 0.9
+"""Trust in graphs drawn with evidence below which they are drawn without it too."""
 LEAST = 1e-9
 """Probability that a node came in by none of the paths listed; it keeps logarithms finite."""
 
@@ -69,7 +73,8 @@ class Paths:
 def paths(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Doubt the model on a few pairs, and judge again those that balls of radius 2 or more say something about."""
     if scene.whole.protocol.d > 1 and len(scene.ball):
-        return reconcile(scene, beliefs)
+        beliefs = reconcile(scene, beliefs)
+        return _draw(scene, beliefs) if scene.whole.protocol.d == 2 and _unsure(beliefs) else beliefs
     return _misfit(beliefs, scene.settings.misfit, None)
 
 
@@ -109,13 +114,38 @@ def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: f
     barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
     beliefs = beliefs.settle(barred, np.full(len(keys), -CERTAIN), Status.CERTAIN)
     beliefs = _misfit(beliefs, misfit, IN_REACH)
-    free, probability = beliefs.known == 0, beliefs.probability
-    unsure = np.minimum(probability, 1.0 - probability)[free].sum()
-    if unsure > MOST_UNSURE * max(probability.sum(), ENOUGH):  # where little is known messages run away
+    if _unsure(beliefs):  # where little is known messages run away
         return beliefs
+    free, probability = beliefs.known == 0, beliefs.probability
     listed = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
     log_odds = follow(listed, logit(probability), free, beliefs.status == Status.WEIGHED)
     return replace(beliefs, log_odds=np.clip(log_odds, -CERTAIN, CERTAIN))
+
+
+def _unsure(beliefs: Beliefs) -> bool:
+    free, probability = beliefs.known == 0, beliefs.probability
+    wrong = float(np.minimum(probability, 1.0 - probability)[free].sum())
+    return wrong > MOST_UNSURE * max(float(probability.sum()), ENOUGH)
+
+
+def _draw(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Replace the probabilities of open pairs by those of graphs that have all balls, weighed by the evidence."""
+    n, free = scene.whole.n_nodes, beliefs.known == 0
+    keys = possible_pairs(scene.ball, n)
+    at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)
+    if not len(keys) or (beliefs.keys[at] != keys).any():  # not every ball was read
+        return beliefs
+    evidence = np.clip(beliefs.log_odds - np.where(free, beliefs.prior, 0.0), -MOST_TOLD, MOST_TOLD)[at]
+    drawn, asked = draw_graphs(keys, scene.ball, n, scene.rng, evidence, ~free[at], scene.progress), free
+    if drawn.trust < MISLED:  # what patches say may be at odds with their balls, which have no noise
+        alone = draw_graphs(keys, scene.ball, n, scene.rng, progress=scene.progress)
+        if alone.trust > drawn.trust:
+            drawn, asked = alone, np.ones(len(free), dtype=bool)
+    if drawn.trust == 0.0:
+        return beliefs
+    found, asked = beliefs.log_odds.copy(), asked & np.isin(beliefs.keys, keys)
+    found[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
+    return beliefs.settle(asked, found, Status.OPEN).tell(balls=drawn.trust)
 
 
 def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:

@@ -1,0 +1,156 @@
+"""Membership in balls of radius 2, solved as a whole: which graphs have just these balls?
+
+A ball of radius 2 holds the nodes to which one or two edges lead from its centre, and no others. Every member is a
+fact about the graph, and every node outside is one. Few graphs meet all of them, and sparse ones are likelier: the
+graph that was cut is hardly ever the only one, but it shares most of its edges with the others. They are drawn by a
+random walk (`ball_moves`): first with facts that weigh little, then more and more (simulated annealing), until they
+are met; from then on each graph on the way is a draw from the posterior.
+
+How likely a pair is before any fact is learnt on the way, for pairs that would close a triangle and for the others:
+as often as such pairs are edges in the graphs drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from lograb.pairs import unpair
+from lograb.progress import Progress, ignore
+from lograb.types import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from lograb.attacks.ball_moves import Web
+
+SPARSE = -4.0
+"""Log-odds of an edge while facts are not met yet."""
+LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
+"""What a broken fact costs at first and in the end: a member that is not reached, a path that leads out."""
+STAGES = 40
+"""Steps of cooling."""
+SWEEPS, LEAST_SWEEPS, MOST_STEPS = 480, 120, 60_000_000
+"""Moves while cooling, for each pair that may change; fewer where they would be too many."""
+DRAWS = 30
+"""Graphs that are drawn in the end, and before, while odds are learnt; together a quarter of the moves."""
+EXCHANGES, TURNS = 0.04, 0.3
+"""Shares of moves that exchange the neighbours of two nodes, and that turn an edge."""
+MOST_PAIRS = 3_000_000
+
+
+TROUBLE = 2.5
+"""Share of the claims that is wrong, for each broken fact per edge."""
+
+
+class Drawn(NamedTuple):
+    """What balls tell.
+
+    Attributes
+    ----------
+    probability : float array, shape (m,)
+        Of each pair, as far as it is believed; the rest of it is the share of edges among all pairs.
+    trust : float
+        How far that is: 1 where all facts are met, 0 where so many are broken that nothing is known.
+    """
+
+    probability: Floats
+    trust: float
+
+
+def possible_pairs(ball: Ints, n_nodes: int) -> Ints:
+    """List the pairs that share a ball and that no centre rules out, as keys u * n_nodes + w; none if too many.
+
+    Parameters
+    ----------
+    ball : int64 array, increasing
+        centre * n_nodes + member, without the centres themselves.
+    """
+    centres, member = np.unique(ball // n_nodes), ball % n_nodes
+    sizes = np.bincount(ball // n_nodes, minlength=n_nodes) + 1
+    if float((sizes.astype(float) ** 2).sum()) > 40 * MOST_PAIRS:
+        return np.empty(0, np.int64)
+    row, column = np.append(ball // n_nodes, centres), np.append(member, centres)
+    holds = sp.csr_array((np.ones(len(row), np.float32), (row, column)), shape=(n_nodes, n_nodes))
+    met = sp.triu(holds.T @ holds, k=1, format="coo")
+    one, other = met.row.astype(np.int64), met.col.astype(np.int64)
+    is_centre = np.isin(np.arange(n_nodes), centres)
+    can = np.ones(len(one), dtype=bool)
+    for centre, node in ((one, other), (other, one)):
+        can &= ~is_centre[centre] | np.isin(centre * n_nodes + node, ball)
+    keys = np.sort(one[can] * n_nodes + other[can])
+    return keys if len(keys) <= MOST_PAIRS else np.empty(0, np.int64)
+
+
+def draw_graphs(
+    keys: Ints, ball: Ints, n_nodes: int, rng: np.random.Generator, evidence: Floats | None = None,
+    fixed: Bools | None = None, progress: Progress = ignore,
+) -> Drawn:  # fmt: skip
+    """Draw graphs that have the balls seen, and tell how often each pair is an edge in them.
+
+    Parameters
+    ----------
+    keys : int64 array, shape (m,)
+        The pairs that may be edges; `possible_pairs` are all of them.
+    ball : int64 array, increasing
+        centre * n_nodes + member, without the centres themselves, of all balls; their radius is 2.
+    evidence : float array, shape (m,), optional
+        Log-likelihood ratios of the pairs by what else is known; of fixed ones the sign says what they are.
+    fixed : bool array, shape (m,), optional
+        Pairs that are no question.
+    """
+    from lograb.attacks.ball_moves import add_chances, broken, put, walk  # numba takes a second to import
+
+    ratio = np.zeros(len(keys)) if evidence is None else evidence
+    web = _web(keys, ball, n_nodes, ratio, np.zeros(len(keys), dtype=bool) if fixed is None else fixed)
+    for pair in np.flatnonzero((ratio > -SPARSE) | (web.fixed & (ratio > 0))).tolist():
+        put(web, web.ends[pair, 0], web.ends[pair, 1], pair, 1)
+    found = np.where(web.fixed, ratio > 0, 0.0)
+    if len(web.free):
+        steps = int(np.clip(MOST_STEPS / len(web.free), LEAST_SWEEPS, SWEEPS)) * len(web.free)
+        loose, tight = np.array(LOOSE), np.array(TIGHT)
+        for stage in range(STAGES):
+            progress("fitting balls", stage, STAGES)
+            missing, barred = loose * (tight / loose) ** (stage / (STAGES - 1))
+            walk(web, rng, steps // STAGES, EXCHANGES, TURNS, missing, barred, True)
+        for draw in range(2 * DRAWS):
+            progress("drawing graphs", draw, 2 * DRAWS)
+            _learn(web, ratio)
+            walk(web, rng, steps // (4 * DRAWS), EXCHANGES, TURNS, *TIGHT, False)
+            if draw >= DRAWS:
+                add_chances(web, found, *TIGHT)
+        found[web.free] /= DRAWS
+    trust = max(0.0, 1.0 - TROUBLE * broken(web) / max(int(web.edge.sum()), 1))
+    if len(web.free):
+        found[web.free] = trust * found[web.free] + (1.0 - trust) * found[web.free].mean()
+    return Drawn(found, trust)
+
+
+def _web(keys: Ints, ball: Ints, n_nodes: int, ratio: Floats, fixed: Bools) -> Web:
+    """Lay out a graph without edges on these pairs."""
+    from lograb.attacks.ball_moves import Web, fill
+
+    ends = unpair(keys, n_nodes)
+    size = 1 << int(np.ceil(np.log2(3 * len(keys) + 4)))
+    table, slots = np.full(size, -1, np.int64), np.zeros(size, np.int64)
+    fill(table, slots, keys)
+    centre = np.isin(np.arange(n_nodes), ball // n_nodes)
+    room = np.bincount(ends.ravel(), minlength=n_nodes)
+    heads = (np.cumsum(room) - room).astype(np.int64)
+    zeros = np.zeros(len(keys), np.int64)
+    inside: Bools = np.asarray(centre[ends].any(axis=1))
+    return Web(n_nodes, ends, table, slots, centre, inside, np.flatnonzero(~fixed), fixed,
+               SPARSE + ratio, np.zeros(len(keys)), zeros.astype(bool), zeros, heads, np.zeros(n_nodes, np.int64),
+               np.zeros(2 * len(keys), np.int64), np.zeros((3, 2 * int(room.max(initial=0)) + 1), np.int64))  # fmt: skip
+
+
+def _learn(web: Web, ratio: Floats) -> None:
+    """Set the odds before any evidence to what they are in the graph at hand."""
+    closes = web.cover - web.edge > 0
+
+    def odds(where: Bools) -> float:
+        return float(np.log((web.edge[where].sum() + 1.0) / ((~web.edge[where]).sum() + 1.0)))
+
+    apart = odds(~closes)
+    web.odds[:] = apart + ratio
+    web.closing[:] = odds(closes) - apart

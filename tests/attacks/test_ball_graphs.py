@@ -1,0 +1,149 @@
+"""Graphs drawn so that their balls of radius 2 are those seen: the moves, and what they find."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import lograb
+from lograb.attacks.ball_graphs import _web, draw_graphs, possible_pairs
+from lograb.attacks.ball_moves import broken, cost, exchange, find, put, turn_edge, walk
+from lograb.attacks.posterior.rules import ball_keys
+from lograb.pairs import edge_keys
+
+
+def balls_of(graph, p=1.0, seed=0):
+    instance = lograb.generate(graph, d=2, p=p, k=2, seed=seed)
+    seen = instance.observe()
+    return instance, ball_keys(seen, seen.centres), seen.n_nodes
+
+
+def web_of(graph, edges=(), p=1.0):
+    """A web on the possible pairs of a graph, with some of them as edges, and its number of nodes."""
+    _, ball, n = balls_of(graph, p)
+    keys = possible_pairs(ball, n)
+    web = _web(keys, ball, n, np.zeros(len(keys)), np.zeros(len(keys), dtype=bool))
+    for u, w in edges:
+        put(web, u, w, find(web, u, w), 1)
+    return web
+
+
+def cover_by_hand(web):
+    adjacency = np.zeros((web.n, web.n), dtype=int)
+    for u, w in web.ends[web.edge]:
+        adjacency[u, w] = adjacency[w, u] = 1
+    ways = adjacency + adjacency @ adjacency
+    return ways[web.ends[:, 0], web.ends[:, 1]]
+
+
+def broken_by_hand(web, weight_in=1, weight_out=1):
+    missed = (web.inside & (cover_by_hand(web) == 0)).sum()
+    out = 0
+    graph = nx.Graph(web.ends[web.edge].tolist())
+    for via in graph:
+        near = sorted(graph[via])
+        out += sum((web.centre[u] or web.centre[w]) and find(web, u, w) < 0
+                   for at, u in enumerate(near) for w in near[at + 1 :])  # fmt: skip
+    return weight_in * missed + weight_out * out
+
+
+@pytest.mark.parametrize("p", [1.0, 0.6])
+def test_the_true_graph_breaks_no_fact_and_all_its_edges_are_possible(p):
+    graph = nx.powerlaw_cluster_graph(80, 2, 0.4, seed=1)
+    instance, ball, n = balls_of(graph, p)
+    seen_edges = instance.truth.edges[instance.co_observed]
+    assert np.isin(edge_keys(seen_edges, n), possible_pairs(ball, n)).all()
+    assert broken(web_of(graph, seen_edges.tolist(), p)) == 0
+
+
+def test_walks_keep_count():
+    """Whatever moves are made, ways and neighbours are those of the graph that results."""
+    web = web_of(nx.barabasi_albert_graph(40, 2, seed=3), p=0.6)
+    rng = np.random.default_rng(0)
+    for cooling in (True, False):
+        walk(web, rng, 20_000, 0.2, 0.3, 2.0, 1.0, cooling)
+        assert web.edge.any()
+        np.testing.assert_array_equal(web.cover, cover_by_hand(web))
+        np.testing.assert_array_equal(web.degree, np.bincount(web.ends[web.edge].ravel(), minlength=web.n))
+        assert broken(web) == broken_by_hand(web)
+
+
+def test_the_cost_of_an_edge_is_the_difference_it_makes():
+    web = web_of(nx.barabasi_albert_graph(30, 2, seed=4))
+    walk(web, np.random.default_rng(1), 3000, 0.0, 0.3, 2.0, 1.0, True)
+    for pair in range(0, len(web.ends), 7):
+        u, w = web.ends[pair]
+        told = cost(web, u, w, pair, 3.0, 2.0)
+        had = bool(web.edge[pair])
+        before = broken_by_hand(web, 3, 2)
+        put(web, u, w, pair, -1 if had else 1)
+        after = broken_by_hand(web, 3, 2)
+        put(web, u, w, pair, 1 if had else -1)
+        assert told == pytest.approx(before - after if had else after - before)
+
+
+def test_an_exchange_that_is_refused_leaves_everything_as_it_was():
+    graph = nx.barabasi_albert_graph(40, 2, seed=5)
+    web = web_of(graph, graph.edges)
+    before = web.edge.copy()
+    for pair in range(len(web.ends)):
+        exchange(web, np.random.default_rng(pair), pair, 1e6, 1e6, True)
+        turn_edge(web, np.random.default_rng(pair), pair, 1e6, 1e6)
+    assert broken(web) == 0  # so nothing that breaks a fact was kept
+    np.testing.assert_array_equal(web.cover, cover_by_hand(web))
+    assert (web.edge == before).mean() > 0.9
+
+
+@pytest.mark.parametrize("graph", [nx.random_labeled_tree(60, seed=1), nx.grid_2d_graph(7, 7),
+                                   nx.random_regular_graph(3, 60, seed=2)], ids=["tree", "grid", "regular"])  # fmt: skip
+def test_balls_alone_give_sparse_graphs_away(graph):
+    graph = nx.convert_node_labels_to_integers(graph)
+    instance, ball, n = balls_of(graph)
+    keys = possible_pairs(ball, n)
+    drawn = draw_graphs(keys, ball, n, np.random.default_rng(0))
+    true = np.isin(keys, edge_keys(instance.truth.edges, n))
+    claimed = drawn.probability > 0.5
+    assert drawn.trust == 1.0
+    assert 2 * (claimed & true).sum() / (claimed.sum() + true.sum()) > 0.97
+
+
+def test_what_nobody_can_tell_is_not_claimed_for_sure():
+    """All balls of a star are the whole of it: any node may be its hub."""
+    _, ball, n = balls_of(nx.star_graph(7))
+    drawn = draw_graphs(possible_pairs(ball, n), ball, n, np.random.default_rng(0))
+    assert drawn.probability.max() < 0.9
+
+
+def test_evidence_and_fixed_pairs_count():
+    instance, ball, n = balls_of(nx.star_graph(7))
+    keys = possible_pairs(ball, n)
+    true = np.isin(keys, edge_keys(instance.truth.edges, n))
+    told = draw_graphs(keys, ball, n, np.random.default_rng(0), np.where(true, 3.0, -3.0))
+    assert (told.probability[true] > 0.9).all()
+    assert (told.probability[~true] < 0.1).all()
+    nothing = np.ones(len(keys), dtype=bool)
+    fixed = draw_graphs(keys, ball, n, np.random.default_rng(0), np.where(true, 1.0, -1.0), nothing)
+    np.testing.assert_array_equal(fixed.probability, true)
+
+
+def test_facts_that_cannot_be_met_take_trust_away():
+    """Balls of another graph: no graph on the possible pairs has them."""
+    _, ball, n = balls_of(nx.gnm_random_graph(40, 60, seed=1))
+    rng = np.random.default_rng(0)
+    kept = ball[rng.random(len(ball)) < 0.5]
+    drawn = draw_graphs(possible_pairs(kept, n), kept, n, rng)
+    assert drawn.trust < 0.9
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0])
+def test_noise_does_not_hide_balls_of_radius_2(sigma):
+    """Not even noise that drowns every embedding; and the attack knows how good it is."""
+    graph = nx.powerlaw_cluster_graph(200, 2, 0.3, seed=2)
+    instance = lograb.generate(graph, d=2, p=1.0, k=8, sigma=sigma, seed=1)
+    guess = lograb.attack(instance, "posterior")
+    score = lograb.evaluate(instance, guess)
+    assert score.f1 > 0.9
+    assert score.f1 == pytest.approx(guess.diagnostics["expected"]["f1"], abs=0.08)
+    alone = lograb.attack(instance, lograb.attacks.Posterior(channels=("membership",)))
+    assert alone.diagnostics["rule"] == "balls"
+    assert lograb.evaluate(instance, alone).f1 > 0.9
+    assert lograb.attack(instance, "posterior").edges.tolist() == guess.edges.tolist()  # one seed, one answer
