@@ -93,8 +93,11 @@ def test_an_exchange_that_is_refused_leaves_everything_as_it_was():
     assert (web.edge == before).mean() > 0.9
 
 
-@pytest.mark.parametrize("graph", [nx.random_labeled_tree(60, seed=1), nx.grid_2d_graph(7, 7),
-                                   nx.random_regular_graph(3, 60, seed=2)], ids=["tree", "grid", "regular"])  # fmt: skip
+SPARSE = {"tree": nx.random_labeled_tree(60, seed=1), "grid": nx.grid_2d_graph(7, 7),
+          "regular": nx.random_regular_graph(3, 60, seed=2)}  # fmt: skip
+
+
+@pytest.mark.parametrize("graph", SPARSE.values(), ids=SPARSE)
 def test_balls_alone_give_sparse_graphs_away(graph):
     graph = nx.convert_node_labels_to_integers(graph)
     instance, ball, n = balls_of(graph)

@@ -62,7 +62,7 @@ class Attack(BaseModel):
 
     @classmethod
     def version_on(cls, strategy: str, radius: int) -> str:
-        """Give the version of its answers about patches cut in this way; one that has changed nothing there stays."""
+        """Give the version of its answers about patches cut in this way."""
         return cls.version
 
     def reconstruct(

@@ -1,13 +1,13 @@
 """Membership in balls of radius 2, solved as a whole: which graphs have just these balls?
 
 A ball of radius 2 holds the nodes to which one or two edges lead from its centre, and no others. Every member is a
-fact about the graph, and every node outside is one. Few graphs meet all of them, and sparse ones are likelier: the
-graph that was cut is hardly ever the only one, but it shares most of its edges with the others. They are drawn by a
-random walk (`ball_moves`): first with facts that weigh little, then more and more (simulated annealing), until they
-are met; from then on each graph on the way is a draw from the posterior.
+fact about the graph, and every node outside is one. Few graphs meet all of them, and sparse ones are likelier. The
+graph that was cut is hardly ever the only one, but it shares most of its edges with the others. They are drawn by
+a random walk (`ball_moves`): first with facts that weigh little, then more and more (simulated annealing), until
+they are met. From then on each graph on the way is a draw from the posterior.
 
-How likely a pair is before any fact is learnt on the way, for pairs that would close a triangle and for the others:
-as often as such pairs are edges in the graphs drawn.
+How likely a pair is before any fact is learnt on the way, for pairs that would close a triangle and for the
+others: as often as such pairs are edges in the graphs drawn.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
 """What a broken fact costs at first and in the end: a member that is not reached, a path that leads out."""
 STAGES = 40
 """Steps of cooling."""
-SWEEPS, LEAST_SWEEPS, MOST_STEPS = 480, 120, 60_000_000
-"""Moves while cooling, for each pair that may change; fewer where they would be too many."""
+SWEEPS, MOST_STEPS = 480, 60_000_000
+"""Moves while cooling: for each pair that may change, and at most."""
 DRAWS = 30
 """Graphs that are drawn in the end, and before, while odds are learnt; together a quarter of the moves."""
 EXCHANGES, TURNS = 0.04, 0.3
 """Shares of moves that exchange the neighbours of two nodes, and that turn an edge."""
-MOST_PAIRS = 3_000_000
+MOST_PAIRS = 1_000_000
+"""Pairs up to which graphs are drawn at all."""
 
 
 TROUBLE = 2.5
@@ -107,7 +108,7 @@ def draw_graphs(
         put(web, web.ends[pair, 0], web.ends[pair, 1], pair, 1)
     found = np.where(web.fixed, ratio > 0, 0.0)
     if len(web.free):
-        steps = int(np.clip(MOST_STEPS / len(web.free), LEAST_SWEEPS, SWEEPS)) * len(web.free)
+        steps = min(SWEEPS * len(web.free), MOST_STEPS)
         loose, tight = np.array(LOOSE), np.array(TIGHT)
         for stage in range(STAGES):
             progress("fitting balls", stage, STAGES)
@@ -139,9 +140,10 @@ def _web(keys: Ints, ball: Ints, n_nodes: int, ratio: Floats, fixed: Bools) -> W
     heads = (np.cumsum(room) - room).astype(np.int64)
     zeros = np.zeros(len(keys), np.int64)
     inside: Bools = np.asarray(centre[ends].any(axis=1))
-    return Web(n_nodes, ends, table, slots, centre, inside, np.flatnonzero(~fixed), fixed,
-               SPARSE + ratio, np.zeros(len(keys)), zeros.astype(bool), zeros, heads, np.zeros(n_nodes, np.int64),
-               np.zeros(2 * len(keys), np.int64), np.zeros((3, 2 * int(room.max(initial=0)) + 1), np.int64))  # fmt: skip
+    bags = np.zeros((3, 2 * int(room.max(initial=0)) + 1), np.int64)
+    return Web(n_nodes, ends, table, slots, centre, inside, np.flatnonzero(~fixed), fixed, SPARSE + ratio,
+               np.zeros(len(keys)), zeros.astype(bool), zeros, heads, np.zeros(n_nodes, np.int64),
+               np.zeros(2 * len(keys), np.int64), bags)  # fmt: skip
 
 
 def _learn(web: Web, ratio: Floats) -> None:

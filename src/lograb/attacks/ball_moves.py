@@ -1,8 +1,8 @@
-"""Moves of a random walk over graphs whose balls of radius 2 should be those seen; compiled, as it makes millions.
+"""Moves of a random walk over graphs whose balls of radius 2 should be those seen; compiled: it makes millions.
 
-The cost of a graph counts the facts that it breaks, each with its weight: an inner one is a member of a ball to which
-neither an edge nor a path of two edges leads from the centre (`uncovered`), an outer one is a path of two edges out of
-a ball (`barred`). `cover` counts the ways to reach each pair; a move needs no more than the neighbours of its ends.
+The cost of a graph counts the facts that it breaks, each with its weight. One kind is a member of a ball to which
+neither an edge nor a path of two edges leads from the centre (`missing`); the other is a path of two edges out of
+a ball (`barred`). `cover` counts the ways to reach each pair: a move looks at the neighbours of its ends only.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def exchange(
         end = web.ends[pair, side]
         for at in range(web.heads[end], web.heads[end] + web.degree[end]):
             node = web.near[at]
-            if node == one or node == two:
+            if node in (one, two):
                 continue
             first, second = find(web, one, node), find(web, two, node)
             if first < 0 or second < 0 or web.fixed[first] or web.fixed[second]:

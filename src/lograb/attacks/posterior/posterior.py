@@ -160,8 +160,9 @@ def _by_membership(
     centres = known_centres(seen)
     if seen.protocol.d == 2 and (centres >= 0).all():
         ball = ball_keys(seen, centres)
-        drawn = draw_graphs(keys := possible_pairs(ball, seen.n_nodes), ball, seen.n_nodes, rng)
-        if len(keys) and drawn.trust > 0.0:
+        keys = possible_pairs(ball, seen.n_nodes)
+        drawn = draw_graphs(keys, ball, seen.n_nodes, rng) if len(keys) else None
+        if drawn is not None and drawn.trust > 0.0:
             told = {"rule": "balls", "balls": drawn.trust}
             return _answer(seen, keys, np.clip(drawn.probability, SURE, 1.0 - SURE), told, empty=empty)
     found = membership(seen, rng)
