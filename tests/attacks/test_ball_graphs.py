@@ -150,3 +150,30 @@ def test_noise_does_not_hide_balls_of_radius_2(sigma):
     assert alone.diagnostics["rule"] == "balls"
     assert lograb.evaluate(instance, alone).f1 > 0.9
     assert lograb.attack(instance, "posterior").edges.tolist() == guess.edges.tolist()  # one seed, one answer
+
+
+def test_odds_do_not_drift_to_dense_graphs():
+    """Most graphs with the balls of a star are dense, so that learning odds from draw to draw would end there."""
+    instance, ball, n = balls_of(nx.star_graph(30))
+    drawn = draw_graphs(possible_pairs(ball, n), ball, n, np.random.default_rng(0))
+    assert drawn.probability.sum() < 4 * len(instance.truth.edges)
+
+
+def test_turns_draw_what_flips_draw():
+    web = web_of(nx.path_graph(5))
+    web.odds[:], web.closing[:] = -1.0, 1.0
+    means = []
+    for turns in (0.0, 0.6):
+        rng, total = np.random.default_rng(0), 0
+        for _ in range(4000):
+            walk(web, rng, 20, 0.0, turns, 0.0, 0.0, False)
+            total += web.edge.sum()
+        means.append(total / 4000)
+    assert means[0] == pytest.approx(means[1], abs=0.12)
+
+
+def test_balls_that_contradict_each_other_take_trust_away():
+    _, ball, n = balls_of(nx.barabasi_albert_graph(40, 2, seed=1))
+    one_way = ball[(ball // n < ball % n) | (ball % 3 > 0)]  # some know of others that do not know of them
+    drawn = draw_graphs(possible_pairs(one_way, n), one_way, n, np.random.default_rng(0))
+    assert drawn.trust == 0.0

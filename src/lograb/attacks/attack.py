@@ -24,7 +24,7 @@ class Attack(BaseModel):
     version : part of the identity of stored runs: it changes whenever the answers do
     uses : the parts of the observations it needs: members, centres, eigenvalues, eigenvectors, features
     optional : parts that it uses where the observations carry them
-    trivial : whether it belongs to the floor: an attacker without any spectral skill
+    trivial : whether it belongs to the floor: a trivial attacker, fast and without any spectral skill
     scenario : who attacks, with what
     cost : what its time grows with
     extra : the optional dependency that it needs

@@ -6,8 +6,8 @@ graph that was cut is hardly ever the only one, but it shares most of its edges 
 a random walk (`ball_moves`): first with facts that weigh little, then more and more (simulated annealing), until
 they are met. From then on each graph on the way is a draw from the posterior.
 
-How likely a pair is before any fact is learnt on the way, for pairs that would close a triangle and for the
-others: as often as such pairs are edges in the graphs drawn.
+How likely a pair is before any fact is learnt from the graph at the end of cooling, for pairs that would close a
+triangle and for the others: as often as such pairs are edges there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from lograb.attacks.posterior.rules import star_keys
 from lograb.pairs import unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
@@ -33,7 +34,7 @@ STAGES = 40
 SWEEPS, MOST_STEPS = 480, 60_000_000
 """Moves while cooling: for each pair that may change, and at most."""
 DRAWS = 30
-"""Graphs that are drawn in the end, and before, while odds are learnt; together a quarter of the moves."""
+"""Graphs that count, and as many before them that do not; for each half of them a quarter of the moves."""
 EXCHANGES, TURNS = 0.04, 0.3
 """Shares of moves that exchange the neighbours of two nodes, and that turn an edge."""
 MOST_PAIRS = 1_000_000
@@ -41,7 +42,7 @@ MOST_PAIRS = 1_000_000
 
 
 TROUBLE = 2.5
-"""Share of the claims that is wrong, for each broken fact per edge."""
+"""Share of the claims that is wrong, for each broken fact per edge, where all pairs are asked for."""
 
 
 class Drawn(NamedTuple):
@@ -114,14 +115,16 @@ def draw_graphs(
             progress("fitting balls", stage, STAGES)
             missing, barred = loose * (tight / loose) ** (stage / (STAGES - 1))
             walk(web, rng, steps // STAGES, EXCHANGES, TURNS, missing, barred, True)
+        _learn(web, ratio)  # once: from draw to draw they would drift to where most graphs are, which is dense
         for draw in range(2 * DRAWS):
             progress("drawing graphs", draw, 2 * DRAWS)
-            _learn(web, ratio)
             walk(web, rng, steps // (4 * DRAWS), EXCHANGES, TURNS, *TIGHT, False)
             if draw >= DRAWS:
                 add_chances(web, found, *TIGHT)
         found[web.free] /= DRAWS
-    trust = max(0.0, 1.0 - TROUBLE * broken(web) / max(int(web.edge.sum()), 1))
+    lost = int((~np.isin(star_keys(ball, n_nodes), keys)).sum())  # members that contradict each other
+    facts = max(float(web.inside.mean()), 0.01) if len(keys) else 1.0
+    trust = max(0.0, 1.0 - TROUBLE * (broken(web) + lost) / facts / max(int(web.edge.sum()), 1))
     if len(web.free):
         found[web.free] = trust * found[web.free] + (1.0 - trust) * found[web.free].mean()
     return Drawn(found, trust)

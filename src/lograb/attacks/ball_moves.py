@@ -184,9 +184,9 @@ def turn_edge(web: Web, rng: np.random.Generator, pair: int, missing: float, bar
     left = find(web, u, old)
     if web.fixed[left]:
         return
-    change = web.odds[left] - web.odds[pair] - cost(web, u, old, left, missing, barred)
+    change = -price(web, left, missing, barred)
     put(web, u, old, left, -1)
-    change += cost(web, u, w, pair, missing, barred)
+    change += price(web, pair, missing, barred)
     if change <= 0 or rng.random() < np.exp(-change):
         put(web, u, w, pair, 1)
     else:

@@ -1,7 +1,7 @@
 """Task 1: rebuild the graph (§4.4.1). Two verbs: `attack` and `evaluate`.
 
 Here, and only here, truth and estimate meet. Every score stands between its *floor*, the best that
-an attacker without spectral skill achieves on the same instance (claiming every pair that shares a patch
+trivial attackers achieve on the same instance (claiming every pair that shares a patch
 included), and its *ceiling*: the F1 of claiming exactly the true edges that some patch contains, since nobody
 can see the others.
 """

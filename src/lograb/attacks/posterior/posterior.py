@@ -158,7 +158,7 @@ def _by_membership(
     if not allowed:
         return _answer(seen, np.empty(0, np.int64), np.empty(0), {"rule": "none"})
     centres = known_centres(seen)
-    if seen.protocol.d == 2 and (centres >= 0).all():
+    if seen.protocol.d == 2 and (centres >= 0).all() and len(np.unique(centres)) == len(centres):
         ball = ball_keys(seen, centres)
         keys = possible_pairs(ball, seen.n_nodes)
         drawn = draw_graphs(keys, ball, seen.n_nodes, rng) if len(keys) else None
