@@ -31,7 +31,7 @@ LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
 """What a broken fact costs at first and in the end: a member that is not reached, a path that leads out."""
 STAGES = 40
 """Steps of cooling."""
-SWEEPS, MOST_STEPS = 480, 60_000_000
+SWEEPS, MOST_STEPS = 480, 30_000_000
 """Moves while cooling: for each pair that may change, and at most."""
 DRAWS = 30
 """Graphs that count, and as many before them that do not; for each half of them a quarter of the moves."""
