@@ -31,12 +31,14 @@ LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
 """What a broken fact costs at first and in the end: a member that is not reached, a path that leads out."""
 STAGES = 40
 """Steps of cooling."""
-SWEEPS, MOST_STEPS = 480, 30_000_000
+SWEEPS, MOST_STEPS = 480, 12_000_000
 """Moves while cooling: for each pair that may change, and at most."""
 DRAWS = 30
 """Graphs that count, and as many before them that do not; for each half of them a quarter of the moves."""
 EXCHANGES, TURNS = 0.04, 0.3
 """Shares of moves that exchange the neighbours of two nodes, and that turn an edge."""
+LEAST_ASKED = 0.15
+"""Share of the pairs that balls say something about below which nothing is drawn."""
 MOST_PAIRS = 1_000_000
 """Pairs up to which graphs are drawn at all."""
 
@@ -105,6 +107,9 @@ def draw_graphs(
 
     ratio = np.zeros(len(keys)) if evidence is None else evidence
     web = _web(keys, ball, n_nodes, ratio, np.zeros(len(keys), dtype=bool) if fixed is None else fixed)
+    asked = float(web.inside.mean()) if len(keys) else 0.0
+    if asked < LEAST_ASKED:  # few balls say little, and graphs drawn would be anything
+        return Drawn(np.zeros(len(keys)), 0.0)
     for pair in np.flatnonzero((ratio > -SPARSE) | (web.fixed & (ratio > 0))).tolist():
         put(web, web.ends[pair, 0], web.ends[pair, 1], pair, 1)
     found = np.where(web.fixed, ratio > 0, 0.0)
@@ -123,8 +128,7 @@ def draw_graphs(
                 add_chances(web, found, *TIGHT)
         found[web.free] /= DRAWS
     lost = int((~np.isin(star_keys(ball, n_nodes), keys)).sum())  # members that contradict each other
-    facts = max(float(web.inside.mean()), 0.01) if len(keys) else 1.0
-    trust = max(0.0, 1.0 - TROUBLE * (broken(web) + lost) / facts / max(int(web.edge.sum()), 1))
+    trust = max(0.0, 1.0 - TROUBLE * (broken(web) + lost) / asked / max(int(web.edge.sum()), 1))
     if len(web.free):
         found[web.free] = trust * found[web.free] + (1.0 - trust) * found[web.free].mean()
     return Drawn(found, trust)

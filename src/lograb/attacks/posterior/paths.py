@@ -44,6 +44,8 @@ DAMPING = 0.7
 """Share of the old messages that is kept."""
 MOST_TOLD = 9.0
 """Log-odds at which a pair is cut in what it tells a fact."""
+CLEAR = 6.0
+"""Log-odds from which a pair is no question when graphs are drawn."""
 MISLED = 0.9
 """Trust in graphs drawn with evidence below which they are drawn without it too."""
 LEAST = 1e-9
@@ -130,7 +132,7 @@ def _unsure(beliefs: Beliefs) -> bool:
 
 def _draw(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Replace the probabilities of open pairs by those of graphs that have all balls, weighed by the evidence."""
-    n, free = scene.whole.n_nodes, beliefs.known == 0
+    n, free = scene.whole.n_nodes, (beliefs.known == 0) & (np.abs(beliefs.log_odds) < CLEAR)
     keys = possible_pairs(scene.ball, n)
     at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)
     if not len(keys) or (beliefs.keys[at] != keys).any():  # not every ball was read
