@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import lograb
-from lograb.attacks.ball_graphs import _web, draw_graphs, possible_pairs
-from lograb.attacks.ball_moves import broken, cost, exchange, find, put, turn_edge, walk
+from lograb.attacks.posterior.ball_graphs import _web, draw_graphs, possible_pairs
+from lograb.attacks.posterior.ball_moves import broken, cost, exchange, find, put, turn_edge, walk
 from lograb.attacks.posterior.rules import ball_keys
 from lograb.pairs import edge_keys
 

@@ -11,7 +11,7 @@ by then, are candidates for the second kind: by some path j came into the ball. 
 (sum-product): a pair tells each fact how likely it is an edge by all else that is known, and the fact answers with
 the ratio of its own likelihoods with that edge and without. Where pairs and facts form a tree and one fact at most
 raises each pair, the result is the exact posterior. Where little is known messages run away: then graphs that have
-these balls are drawn instead (`lograb.attacks.ball_graphs`).
+these balls are drawn instead (`ball_graphs`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
-from lograb.attacks.ball_graphs import draw_graphs, possible_pairs
+from lograb.attacks.posterior.ball_graphs import draw_graphs, possible_pairs
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.pairs import unpair
 from lograb.ragged import pointer, ranges

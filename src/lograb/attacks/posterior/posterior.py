@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from lograb.attacks.attack import Attack
-from lograb.attacks.ball_graphs import draw_graphs, possible_pairs
 from lograb.attacks.baselines.membership import membership
 from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.known_defences import EXACT, read_values, unsanitise, value_noise
+from lograb.attacks.posterior.ball_graphs import draw_graphs, possible_pairs
 from lograb.attacks.posterior.batches import patch_noise, readable, stack
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, survey
 from lograb.attacks.posterior.checksum import again, check
@@ -88,7 +88,7 @@ def posterior(
     """Give every pair that shares a patch the probability that it is an edge, and claim the likely ones."""
     use_members = "membership" in settings.channels
     if "eigenvectors" not in settings.channels:
-        return _by_membership(seen, rng, use_members)
+        return _by_membership(seen, rng, use_members, progress)
     whole, empty = seen, edgeless(seen) if _exact(seen, settings) else None
     seen, variance, which, patches = _chosen(seen, settings)
     centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
@@ -100,7 +100,7 @@ def posterior(
             beliefs = stage(scene, beliefs)
     if not len(which) and not len(beliefs.beyond[0]):
         rest = whole if empty is None else members_only(whole, ~np.isin(np.arange(whole.n_patches), empty))
-        answer = _by_membership(rest, rng, use_members, empty=_members(whole, empty))
+        answer = _by_membership(rest, rng, use_members, progress, _members(whole, empty))
         told = {**answer.diagnostics, "patches": patches}
         return replace(answer, nodes=np.unique(whole.nodes), diagnostics=told)
     sigma = float(np.sqrt(np.median(variance[which if len(which) else seen.sizes > 1])))
@@ -152,7 +152,8 @@ def _answer(
 
 
 def _by_membership(
-    seen: Observations, rng: np.random.Generator, allowed: bool, empty: Observations | None = None
+    seen: Observations, rng: np.random.Generator, allowed: bool, progress: Progress,
+    empty: Observations | None = None,
 ) -> Reconstruction:
     """Answer from membership alone, or with nothing."""
     if not allowed:
@@ -161,7 +162,7 @@ def _by_membership(
     if seen.protocol.d == 2 and (centres >= 0).all() and len(np.unique(centres)) == len(centres):
         ball = ball_keys(seen, centres)
         keys = possible_pairs(ball, seen.n_nodes)
-        drawn = draw_graphs(keys, ball, seen.n_nodes, rng) if len(keys) else None
+        drawn = draw_graphs(keys, ball, seen.n_nodes, rng, progress=progress) if len(keys) else None
         if drawn is not None and drawn.trust > 0.0:
             told = {"rule": "balls", "balls": drawn.trust}
             return _answer(seen, keys, np.clip(drawn.probability, SURE, 1.0 - SURE), told, empty=empty)

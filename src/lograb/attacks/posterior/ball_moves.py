@@ -21,8 +21,12 @@ SPREAD = -7046029254386353131
 
 
 def compiled(function: F) -> F:
-    """Compile a function when it is first called, and keep that on disk."""
-    made: Any = numba.njit(cache=True, nogil=True)(function)
+    """Compile a function when it is first called, and keep that on disk where there is a place for it."""
+    made: Any
+    try:
+        made = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # neither the package nor the user's folder can be written
+        made = numba.njit(nogil=True)(function)
     return made  # type: ignore[no-any-return]
 
 

@@ -23,7 +23,7 @@ from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from lograb.attacks.ball_moves import Web
+    from lograb.attacks.posterior.ball_moves import Web
 
 SPARSE = -4.0
 """Log-odds of an edge while facts are not met yet."""
@@ -41,8 +41,6 @@ LEAST_ASKED = 0.15
 """Share of the pairs that balls say something about below which nothing is drawn."""
 MOST_PAIRS = 1_000_000
 """Pairs up to which graphs are drawn at all."""
-
-
 TROUBLE = 2.5
 """Share of the claims that is wrong, for each broken fact per edge, where all pairs are asked for."""
 
@@ -103,7 +101,12 @@ def draw_graphs(
     fixed : bool array, shape (m,), optional
         Pairs that are no question.
     """
-    from lograb.attacks.ball_moves import add_chances, broken, put, walk  # numba takes a second to import
+    from lograb.attacks.posterior.ball_moves import (  # numba takes a second to import
+        add_chances,
+        broken,
+        put,
+        walk,
+    )
 
     ratio = np.zeros(len(keys)) if evidence is None else evidence
     web = _web(keys, ball, n_nodes, ratio, np.zeros(len(keys), dtype=bool) if fixed is None else fixed)
@@ -136,7 +139,7 @@ def draw_graphs(
 
 def _web(keys: Ints, ball: Ints, n_nodes: int, ratio: Floats, fixed: Bools) -> Web:
     """Lay out a graph without edges on these pairs."""
-    from lograb.attacks.ball_moves import Web, fill
+    from lograb.attacks.posterior.ball_moves import Web, fill
 
     ends = unpair(keys, n_nodes)
     size = 1 << int(np.ceil(np.log2(3 * len(keys) + 4)))
