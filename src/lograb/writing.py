@@ -47,6 +47,7 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
             return
         path = path.resolve()  # through a link to the file it names
         handle, name = _temporary(path.parent)
+        held = os.dup(handle) if os.name == "posix" else None  # the lock lasts until the file has its name
         try:
             with open(handle, "wb" if binary else "w", **text) as file:
                 yield file
@@ -58,6 +59,9 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
             with suppress(OSError):
                 os.unlink(name)
             raise
+        finally:
+            if held is not None:
+                os.close(held)
     except OSError as error:
         raise LograbError(f"cannot write '{path}': {error.strerror or error}") from None
 
