@@ -290,8 +290,8 @@ def test_it_is_said_why_nothing_is_claimed(tmp_path):
     assert "none of 1 patches is core" in words(ok("attack", path, "--method", "afr").stderr)
 
 
-def test_who_cannot_read_any_patch_expects_little():
-    instance = generate("karate", d=2, k=34, gauge="rotation", sigma=0.05)
+def test_who_cannot_read_any_patch_expects_what_membership_gives():
+    instance = generate("karate", d=1, k=34, gauge="rotation", sigma=0.05, strategy="cluster", clusters=3)
     told = attack(instance, "posterior").diagnostics
     assert told["patches"]["read"] == 0
     assert told["expected"]["f1"] < 0.5

@@ -8,6 +8,10 @@ they are met. From then on each graph on the way is a draw from the posterior.
 
 How likely a pair is before any fact is learnt from the graph at the end of cooling, for pairs that would close a
 triangle and for the others: as often as such pairs are edges there.
+
+One walk stays near the graph at which it has arrived, and cannot tell how many others there are. So there are two,
+each from scratch. The true graph is one more graph that meets all facts: what one walk finds is true about as often
+as the other finds it too, and that is what is promised.
 """
 
 from __future__ import annotations
@@ -16,9 +20,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import isotonic_regression
 
 from lograb.attacks.posterior.rules import star_keys
 from lograb.pairs import unpair
+from lograb.parallel import ordered_map
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
 
@@ -32,7 +38,7 @@ LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
 STAGES = 40
 """Steps of cooling."""
 SWEEPS, MOST_STEPS = 480, 12_000_000
-"""Moves while cooling: for each pair that may change, and at most."""
+"""Moves of each walk while cooling: for each pair that may change, and at most."""
 DRAWS = 30
 """Graphs that count, and as many before them that do not; for each half of them a quarter of the moves."""
 EXCHANGES, TURNS = 0.04, 0.3
@@ -41,8 +47,6 @@ LEAST_ASKED = 0.15
 """Share of the pairs that balls say something about below which nothing is drawn."""
 MOST_PAIRS = 1_000_000
 """Pairs up to which graphs are drawn at all."""
-TROUBLE = 2.5
-"""Share of the claims that is wrong, for each broken fact per edge, where all pairs are asked for."""
 
 
 class Drawn(NamedTuple):
@@ -51,13 +55,13 @@ class Drawn(NamedTuple):
     Attributes
     ----------
     probability : float array, shape (m,)
-        Of each pair, as far as it is believed; the rest of it is the share of edges among all pairs.
-    trust : float
-        How far that is: 1 where all facts are met, 0 where so many are broken that nothing is known.
+        Of each pair.
+    agreement : float
+        Share of one walk's edges that the other finds too.
     """
 
     probability: Floats
-    trust: float
+    agreement: float
 
 
 def possible_pairs(ball: Ints, n_nodes: int) -> Ints:
@@ -84,60 +88,63 @@ def possible_pairs(ball: Ints, n_nodes: int) -> Ints:
     return keys if len(keys) <= MOST_PAIRS else np.empty(0, np.int64)
 
 
-def draw_graphs(
-    keys: Ints, ball: Ints, n_nodes: int, rng: np.random.Generator, evidence: Floats | None = None,
-    fixed: Bools | None = None, progress: Progress = ignore,
-) -> Drawn:  # fmt: skip
+def draw_graphs(keys: Ints, ball: Ints, n_nodes: int, rng: np.random.Generator, progress: Progress = ignore) -> Drawn | None:
     """Draw graphs that have the balls seen, and tell how often each pair is an edge in them.
+
+    None where balls contradict each other, or are so few that the graphs could be anything.
 
     Parameters
     ----------
     keys : int64 array, shape (m,)
-        The pairs that may be edges; `possible_pairs` are all of them.
+        The pairs that may be edges, see `possible_pairs`.
     ball : int64 array, increasing
         centre * n_nodes + member, without the centres themselves, of all balls; their radius is 2.
-    evidence : float array, shape (m,), optional
-        Log-likelihood ratios of the pairs by what else is known; of fixed ones the sign says what they are.
-    fixed : bool array, shape (m,), optional
-        Pairs that are no question.
     """
-    from lograb.attacks.posterior.ball_moves import (  # numba takes a second to import
-        add_chances,
-        broken,
-        put,
-        walk,
-    )
-
-    ratio = np.zeros(len(keys)) if evidence is None else evidence
-    web = _web(keys, ball, n_nodes, ratio, np.zeros(len(keys), dtype=bool) if fixed is None else fixed)
-    asked = float(web.inside.mean()) if len(keys) else 0.0
-    if asked < LEAST_ASKED:  # few balls say little, and graphs drawn would be anything
-        return Drawn(np.zeros(len(keys)), 0.0)
-    for pair in np.flatnonzero((ratio > -SPARSE) | (web.fixed & (ratio > 0))).tolist():
-        put(web, web.ends[pair, 0], web.ends[pair, 1], pair, 1)
-    found = np.where(web.fixed, ratio > 0, 0.0)
-    if len(web.free):
-        steps = min(SWEEPS * len(web.free), MOST_STEPS)
-        loose, tight = np.array(LOOSE), np.array(TIGHT)
-        for stage in range(STAGES):
-            progress("fitting balls", stage, STAGES)
-            missing, barred = loose * (tight / loose) ** (stage / (STAGES - 1))
-            walk(web, rng, steps // STAGES, EXCHANGES, TURNS, missing, barred, True)
-        _learn(web, ratio)  # once: from draw to draw they would drift to where most graphs are, which is dense
-        for draw in range(2 * DRAWS):
-            progress("drawing graphs", draw, 2 * DRAWS)
-            walk(web, rng, steps // (4 * DRAWS), EXCHANGES, TURNS, *TIGHT, False)
-            if draw >= DRAWS:
-                add_chances(web, found, *TIGHT)
-        found[web.free] /= DRAWS
-    lost = int((~np.isin(star_keys(ball, n_nodes), keys)).sum())  # members that contradict each other
-    trust = max(0.0, 1.0 - TROUBLE * (broken(web) + lost) / asked / max(int(web.edge.sum()), 1))
-    if len(web.free):
-        found[web.free] = trust * found[web.free] + (1.0 - trust) * found[web.free].mean()
-    return Drawn(found, trust)
+    if not len(keys) or not np.isin(star_keys(ball, n_nodes), keys).all():
+        return None
+    webs = [_web(keys, ball, n_nodes) for _ in range(2)]
+    if webs[0].inside.mean() < LEAST_ASKED:
+        return None
+    reports, sources = (progress, ignore), rng.spawn(2)
+    found = list(ordered_map(lambda at: _walk(webs[at], sources[at], reports[at]), range(2)))
+    return Drawn(*agreed(*found))
 
 
-def _web(keys: Ints, ball: Ints, n_nodes: int, ratio: Floats, fixed: Bools) -> Web:
+def agreed(one: Floats, other: Floats) -> tuple[Floats, float]:
+    """Give the mean of two independent estimates the probabilities that each has by the other's word.
+
+    How often pairs of one estimate are edges is learnt from the other by isotonic regression, both ways at once. So
+    the sum is kept, and what only one of them finds counts half. The share of edges on which they agree comes
+    with it.
+    """
+    told, place, times = np.unique(np.append(one, other), return_inverse=True, return_counts=True)
+    means = np.bincount(place, np.append(other, one)) / times
+    worth = isotonic_regression(means, weights=times).x
+    share = float(2.0 * (one @ other) / max(float((one + other).sum()), 1e-9))
+    return np.interp((one + other) / 2, told, worth), share
+
+
+def _walk(web: Web, rng: np.random.Generator, progress: Progress) -> Floats:
+    """Walk from no graph to those that have the balls, and give the probabilities of pairs in them, shape (m,)."""
+    from lograb.attacks.posterior.ball_moves import add_chances, walk  # numba takes a second to import
+
+    steps = min(SWEEPS * len(web.ends), MOST_STEPS)
+    loose, tight = np.array(LOOSE), np.array(TIGHT)
+    for stage in range(STAGES):
+        progress("fitting balls", stage, STAGES)
+        missing, barred = loose * (tight / loose) ** (stage / (STAGES - 1))
+        walk(web, rng, steps // STAGES, EXCHANGES, TURNS, missing, barred, True)
+    _learn(web)  # once: from draw to draw they would drift to where most graphs are, which is dense
+    found: Floats = np.zeros(len(web.ends))
+    for draw in range(2 * DRAWS):
+        progress("drawing graphs", draw, 2 * DRAWS)
+        walk(web, rng, steps // (4 * DRAWS), EXCHANGES, TURNS, *TIGHT, False)
+        if draw >= DRAWS:
+            add_chances(web, found, *TIGHT)
+    return found / DRAWS
+
+
+def _web(keys: Ints, ball: Ints, n_nodes: int) -> Web:
     """Lay out a graph without edges on these pairs."""
     from lograb.attacks.posterior.ball_moves import Web, fill
 
@@ -151,18 +158,15 @@ def _web(keys: Ints, ball: Ints, n_nodes: int, ratio: Floats, fixed: Bools) -> W
     zeros = np.zeros(len(keys), np.int64)
     inside: Bools = np.asarray(centre[ends].any(axis=1))
     bags = np.zeros((3, 2 * int(room.max(initial=0)) + 1), np.int64)
-    return Web(n_nodes, ends, table, slots, centre, inside, np.flatnonzero(~fixed), fixed, SPARSE + ratio,
-               np.zeros(len(keys)), zeros.astype(bool), zeros, heads, np.zeros(n_nodes, np.int64),
-               np.zeros(2 * len(keys), np.int64), bags)  # fmt: skip
+    return Web(n_nodes, ends, table, slots, centre, inside, np.full(2, SPARSE), zeros.astype(bool), zeros,
+               heads, np.zeros(n_nodes, np.int64), np.zeros(2 * len(keys), np.int64), bags)  # fmt: skip
 
 
-def _learn(web: Web, ratio: Floats) -> None:
+def _learn(web: Web) -> None:
     """Set the odds before any evidence to what they are in the graph at hand."""
     closes = web.cover - web.edge > 0
 
     def odds(where: Bools) -> float:
         return float(np.log((web.edge[where].sum() + 1.0) / ((~web.edge[where]).sum() + 1.0)))
 
-    apart = odds(~closes)
-    web.odds[:] = apart + ratio
-    web.closing[:] = odds(closes) - apart
+    web.odds[:] = odds(~closes), odds(closes)

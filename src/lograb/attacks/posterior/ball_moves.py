@@ -43,12 +43,8 @@ class Web(NamedTuple):
     centre : bool array, shape (n,)
     inside : bool array, shape (m,)
         Pairs with a centre: reaching them is asked for.
-    free : int64 array
-        Numbers of the pairs that may change.
-    fixed : bool array, shape (m,)
-        The others.
-    odds, closing : float arrays, shape (m,)
-        Log-odds of being an edge, and what is added where that closes a triangle.
+    odds : float array, shape (2,)
+        Log-odds of being an edge: of pairs that close no triangle, and of those that do.
     edge : bool array, shape (m,)
     cover : int64 array, shape (m,)
         Paths of one or two edges between the ends of each pair.
@@ -64,10 +60,7 @@ class Web(NamedTuple):
     slots: Ints
     centre: Bools
     inside: Bools
-    free: Ints
-    fixed: Bools
     odds: Floats
-    closing: Floats
     edge: Bools
     cover: Ints
     heads: Ints
@@ -151,9 +144,8 @@ def put(web: Web, u: int, w: int, pair: int, sign: int) -> None:
 def price(web: Web, pair: int, missing: float, barred: float) -> float:
     """What an edge costs at this place, by facts and odds, given all other edges."""
     u, w = web.ends[pair]
-    closes = web.cover[pair] > (1 if web.edge[pair] else 0)
-    given = web.odds[pair] + (web.closing[pair] if closes else 0.0)
-    return float(cost(web, u, w, pair, missing, barred) - given)
+    closes = 1 if web.cover[pair] > (1 if web.edge[pair] else 0) else 0
+    return float(cost(web, u, w, pair, missing, barred) - web.odds[closes])
 
 
 @compiled
@@ -186,8 +178,6 @@ def turn_edge(web: Web, rng: np.random.Generator, pair: int, missing: float, bar
         return
     old = web.near[web.heads[u] + rng.integers(0, web.degree[u])]
     left = find(web, u, old)
-    if web.fixed[left]:
-        return
     change = -price(web, left, missing, barred)
     put(web, u, old, left, -1)
     change += price(web, pair, missing, barred)
@@ -214,9 +204,7 @@ def exchange(
             if node in (one, two):
                 continue
             first, second = find(web, one, node), find(web, two, node)
-            if first < 0 or second < 0 or web.fixed[first] or web.fixed[second]:
-                continue
-            if web.edge[first] != web.edge[second]:
+            if first >= 0 and second >= 0 and web.edge[first] != web.edge[second]:
                 web.bags[0, count], web.bags[1, count], web.bags[2, count] = first, second, web.edge[first]
                 count += 1
     change = 0.0
@@ -244,7 +232,7 @@ def walk(
 ) -> None:  # fmt: skip
     """Make so many moves, of each kind its share; the rest are flips."""
     for _ in range(steps):
-        pair = web.free[rng.integers(0, len(web.free))]
+        pair = rng.integers(0, len(web.ends))
         kind = rng.random()
         if kind < exchanges:
             exchange(web, rng, pair, missing, barred, cooling)
@@ -256,8 +244,8 @@ def walk(
 
 @compiled
 def add_chances(web: Web, total: Floats, missing: float, barred: float) -> None:
-    """Add to `total` (m,) how likely each free pair is an edge, given all others as they are."""
-    for pair in web.free:
+    """Add to `total` (m,) how likely each pair is an edge, given all others as they are."""
+    for pair in range(len(web.ends)):
         total[pair] += 1.0 / (1.0 + np.exp(min(price(web, pair, missing, barred), 700.0)))
 
 

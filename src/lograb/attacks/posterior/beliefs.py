@@ -56,6 +56,8 @@ class Beliefs:
         Of the members of each batch that was judged, by the start of its entries: before, and after.
     beyond : tuple of keys, probabilities, and a number
         Pairs of patches beyond the budget that solved rows tell of, and the edges that these still miss.
+    drawn : bool
+        Whether log-odds hold what balls of radius 2 say.
     told : dict
         What is told about the attack in the end.
     """
@@ -69,6 +71,7 @@ class Beliefs:
     starts: dict[int, Degrees] = field(default_factory=dict)
     degrees: dict[int, Degrees] = field(default_factory=dict)
     beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
+    drawn: bool = False
     told: dict[str, Any] = field(default_factory=dict)
 
     @property

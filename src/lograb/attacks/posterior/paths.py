@@ -44,10 +44,6 @@ DAMPING = 0.7
 """Share of the old messages that is kept."""
 MOST_TOLD = 9.0
 """Log-odds at which a pair is cut in what it tells a fact."""
-CLEAR = 6.0
-"""Log-odds from which a pair is no question when graphs are drawn."""
-MISLED = 0.9
-"""Trust in graphs drawn with evidence below which they are drawn without it too."""
 LEAST = 1e-9
 """Probability that a node came in by none of the paths listed; it keeps logarithms finite."""
 
@@ -72,11 +68,17 @@ class Paths:
     inside: Bools
 
 
+def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Draw graphs that have the balls of radius 2 seen, where these and the evidence leave much open."""
+    if scene.whole.protocol.d != 2 or not len(scene.ball) or not _unsure(reconcile(scene, beliefs)):
+        return beliefs
+    return _draw(scene, beliefs)
+
+
 def paths(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Doubt the model on a few pairs, and judge again those that balls of radius 2 or more say something about."""
     if scene.whole.protocol.d > 1 and len(scene.ball):
-        beliefs = reconcile(scene, beliefs)
-        return _draw(scene, beliefs) if scene.whole.protocol.d == 2 and _unsure(beliefs) else beliefs
+        return reconcile(scene, beliefs)
     return _misfit(beliefs, scene.settings.misfit, None)
 
 
@@ -115,6 +117,8 @@ def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: f
     known = beliefs.known
     barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
     beliefs = beliefs.settle(barred, np.full(len(keys), -CERTAIN), Status.CERTAIN)
+    if beliefs.drawn:  # balls have had their say
+        return beliefs
     beliefs = _misfit(beliefs, misfit, IN_REACH)
     if _unsure(beliefs):  # where little is known messages run away
         return beliefs
@@ -131,23 +135,20 @@ def _unsure(beliefs: Beliefs) -> bool:
 
 
 def _draw(scene: Scene, beliefs: Beliefs) -> Beliefs:
-    """Replace the probabilities of open pairs by those of graphs that have all balls, weighed by the evidence."""
-    n, free = scene.whole.n_nodes, (beliefs.known == 0) & (np.abs(beliefs.log_odds) < CLEAR)
+    """Let graphs that have all balls take the place of what was believed before patches were read."""
+    n = scene.whole.n_nodes
     keys = possible_pairs(scene.ball, n)
     at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)
-    if not len(keys) or (beliefs.keys[at] != keys).any():  # not every ball was read
+    if (beliefs.keys[at] != keys).any():  # not every ball was read
         return beliefs
-    evidence = np.clip(beliefs.log_odds - np.where(free, beliefs.prior, 0.0), -MOST_TOLD, MOST_TOLD)[at]
-    drawn, asked = draw_graphs(keys, scene.ball, n, scene.rng, evidence, ~free[at], scene.progress), free
-    if drawn.trust < MISLED:  # what patches say may be at odds with their balls, which have no noise
-        alone = draw_graphs(keys, scene.ball, n, scene.rng, progress=scene.progress)
-        if alone.trust > drawn.trust:
-            drawn, asked = alone, np.ones(len(free), dtype=bool)
-    if drawn.trust == 0.0:
+    drawn = draw_graphs(keys, scene.ball, n, scene.rng, scene.progress)
+    if drawn is None:
         return beliefs
-    found, asked = beliefs.log_odds.copy(), asked & np.isin(beliefs.keys, keys)
-    found[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
-    return beliefs.settle(asked, found, Status.OPEN).tell(balls=drawn.trust)
+    prior, asked = np.full(len(beliefs.keys), -CERTAIN), np.isin(beliefs.keys, keys) & beliefs.open
+    prior[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
+    evidence = np.clip(beliefs.log_odds - beliefs.prior, -MOST_TOLD, MOST_TOLD)
+    beliefs = beliefs.settle(asked, prior + evidence, Status.OPEN)
+    return replace(beliefs, prior=np.where(asked, prior, beliefs.prior), drawn=True).tell(balls=drawn.agreement)
 
 
 def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:

@@ -18,7 +18,7 @@ from lograb.attacks.posterior.beliefs import Beliefs, Scene, survey
 from lograb.attacks.posterior.checksum import again, check
 from lograb.attacks.posterior.fusion import judge
 from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
-from lograb.attacks.posterior.paths import paths
+from lograb.attacks.posterior.paths import balls, paths
 from lograb.attacks.posterior.relaxing import relax
 from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.attacks.posterior.settings import PosteriorSettings
@@ -31,6 +31,7 @@ from lograb.types import Floats, Ints, Observations, Reconstruction
 STAGES: dict[str, Callable[[Scene, Beliefs], Beliefs]] = {
     "rows": rows,
     "judge": judge,
+    "balls": balls,
     "check": check,
     "relax": relax,
     "again": again,
@@ -52,14 +53,14 @@ class Posterior(PosteriorSettings, Attack):
     """The strongest attack; its parameters are those of `PosteriorSettings`."""
 
     name = "posterior"
-    version = "5"
+    version = "6"
     uses = ("members", "centres", "eigenvalues", "eigenvectors")
     scenario = "weighs all evidence on every pair and gives it a probability: the strongest here"
     cost = "pairs in patches, times patch sizes"
 
     @classmethod
     def version_on(cls, strategy: str, radius: int) -> str:
-        """Balls of radius 2 are solved as a whole from version 5 on; nothing else differs from version 4."""
+        """Balls of radius 2 are solved as a whole since version 5, and what else is done is version 4."""
         return cls.version if strategy in ("d-hop", "random") and radius == 2 else "4"
 
     def reconstruct(
@@ -162,9 +163,9 @@ def _by_membership(
     if seen.protocol.d == 2 and (centres >= 0).all() and len(np.unique(centres)) == len(centres):
         ball = ball_keys(seen, centres)
         keys = possible_pairs(ball, seen.n_nodes)
-        drawn = draw_graphs(keys, ball, seen.n_nodes, rng, progress=progress) if len(keys) else None
-        if drawn is not None and drawn.trust > 0.0:
-            told = {"rule": "balls", "balls": drawn.trust}
+        drawn = draw_graphs(keys, ball, seen.n_nodes, rng, progress=progress)
+        if drawn is not None:
+            told = {"rule": "balls", "balls": drawn.agreement}
             return _answer(seen, keys, np.clip(drawn.probability, SURE, 1.0 - SURE), told, empty=empty)
     found = membership(seen, rng)
     keys = found.edges[:, 0] * seen.n_nodes + found.edges[:, 1]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Channel = Literal["membership", "eigenvalues", "eigenvectors"]
-Stage = Literal["rows", "judge", "check", "relax", "again", "paths", "temper"]
+Stage = Literal["rows", "judge", "balls", "check", "relax", "again", "paths", "temper"]
 
 
 class PosteriorSettings(BaseModel):
@@ -33,7 +33,7 @@ class PosteriorSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     channels: tuple[Channel, ...] = Field(default=("membership", "eigenvalues", "eigenvectors"))
-    stages: tuple[Stage, ...] = Field(default=("rows", "judge", "check", "relax", "again", "paths", "temper"))
+    stages: tuple[Stage, ...] = Field(default=("rows", "judge", "balls", "check", "relax", "again", "paths", "temper"))
     iterations: int = Field(default=6, ge=1, le=1000)
     damping: float = Field(default=0.3, ge=0, lt=1)
     misfit: float = Field(default=0.02, ge=0, lt=1)

@@ -61,11 +61,12 @@ def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -> Error:
     """Estimate how wrong the probabilities are in the patches of a batch."""
-    degrees = beliefs.degrees[batch.entries.start]
     entry = scene.entry[batch.entries]
     p, chance = batch.matrix(probability[entry]), batch.matrix(beliefs.chance[entry])
     free = batch.matrix(beliefs.open[entry].astype(float))
-    root = 1.0 / np.sqrt(degrees.mean)
+    # Balls of radius 2 tell more about degrees than noisy patches do.
+    degrees = np.maximum(p.sum(axis=2), 0.1) if scene.whole.protocol.d > 1 and len(scene.ball) else beliefs.degrees[batch.entries.start].mean
+    root = 1.0 / np.sqrt(degrees)
     weights = root[:, :, None] * root[:, None, :]
     excess, deviation = _excess(batch, observed_blocks(scene.seen, batch.which), p * weights, p, weights)
     inside = (batch.frame**2).sum(axis=2)
@@ -80,13 +81,13 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
     both = by_false + by_missed
     rate = _rate(excess / both, deviation / both)
     made = np.maximum(TRUST * rate * both, 1e-12)
-    lacking = degrees.mean.sum(axis=1) - total(p)
+    lacking = degrees.sum(axis=1) - total(p)
     # Along all mixtures of both kinds that explain the error, the one that has the right number of edges.
     share = (others / by_missed - lacking / made) / (edges / by_false + others / by_missed + 1e-12)
     share = np.clip(share, 0.0, 1.0)
     missed = np.minimum((1.0 - share) * made / by_missed, 1.0)  # at worst nothing but chance is left
     if batch.valued:  # eigenvalues tell how many edges there are
-        short = (lacking - TOLERANCE * degrees.mean.sum(axis=1)) / np.maximum(others, 1e-9)
+        short = (lacking - TOLERANCE * degrees.sum(axis=1)) / np.maximum(others, 1e-9)
         fits = (excess < 2.0 * deviation) & batch.readable
         missed = np.where(fits, missed, np.clip(short, missed, 1.0))
     heard = batch.strength  # a patch that is not believed shows no errors either
