@@ -9,19 +9,24 @@ they are met. From then on each graph on the way is a draw from the posterior.
 How likely a pair is before any fact is learnt from the graph at the end of cooling, for pairs that would close a
 triangle and for the others: as often as such pairs are edges there.
 
-One walk stays near the graph at which it has arrived, and cannot tell how many others there are. So there are two,
-each from scratch. The true graph is one more graph that meets all facts: what one walk finds is true about as often
+One walk stays near the graph at which it has arrived, and cannot tell how many others there are. So there are
+two, each from scratch. The true graph is one more that meets all facts: what one walk finds is true about as often
 as the other finds it too, and that is what is promised.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
+from scipy.special import expit, logit
 
+from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.fusion import judge
+from lograb.attacks.posterior.paths import reconcile, unsure
 from lograb.attacks.posterior.rules import star_keys
 from lograb.pairs import unpair
 from lograb.parallel import ordered_map
@@ -88,7 +93,29 @@ def possible_pairs(ball: Ints, n_nodes: int) -> Ints:
     return keys if len(keys) <= MOST_PAIRS else np.empty(0, np.int64)
 
 
-def draw_graphs(keys: Ints, ball: Ints, n_nodes: int, rng: np.random.Generator, progress: Progress = ignore) -> Drawn | None:
+def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
+    """Where balls of radius 2 leave much open, judge again with graphs that have them in place of chance."""
+    if scene.whole.protocol.d != 2 or not len(scene.ball) or not unsure(reconcile(scene, beliefs)):
+        return beliefs
+    n = scene.whole.n_nodes
+    keys = possible_pairs(scene.ball, n)
+    at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)
+    if (beliefs.keys[at] != keys).any():  # not every ball was read
+        return beliefs
+    drawn = draw_graphs(keys, scene.ball, n, scene.rng, scene.progress)
+    if drawn is None:
+        return beliefs
+    prior = np.full(len(beliefs.keys), -CERTAIN)
+    prior[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
+    beliefs = replace(beliefs.settle(beliefs.open, prior, Status.OPEN), prior=prior, drawn=True)
+    beliefs = beliefs.tell(balls=drawn.agreement)
+    # Columns in any order fix no scale: what they say of many pairs at once is worth less than balls.
+    return beliefs if scene.seen.protocol.gauge == "rotation" else judge(scene, beliefs)
+
+
+def draw_graphs(
+    keys: Ints, ball: Ints, n_nodes: int, rng: np.random.Generator, progress: Progress = ignore
+) -> Drawn | None:  # fmt: skip
     """Draw graphs that have the balls seen, and tell how often each pair is an edge in them.
 
     None where balls contradict each other, or are so few that the graphs could be anything.
@@ -113,9 +140,8 @@ def draw_graphs(keys: Ints, ball: Ints, n_nodes: int, rng: np.random.Generator, 
 def agreed(one: Floats, other: Floats) -> tuple[Floats, float]:
     """Give the mean of two independent estimates the probabilities that each has by the other's word.
 
-    How often pairs of one estimate are edges is learnt from the other by isotonic regression, both ways at once. So
-    the sum is kept, and what only one of them finds counts half. The share of edges on which they agree comes
-    with it.
+    How often pairs of one estimate are edges is learnt from the other by isotonic regression, both ways at once.
+    The share of edges on which they agree comes with it.
     """
     told, place, times = np.unique(np.append(one, other), return_inverse=True, return_counts=True)
     means = np.bincount(place, np.append(other, one)) / times

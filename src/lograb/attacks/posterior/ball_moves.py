@@ -232,7 +232,7 @@ def walk(
 ) -> None:  # fmt: skip
     """Make so many moves, of each kind its share; the rest are flips."""
     for _ in range(steps):
-        pair = rng.integers(0, len(web.ends))
+        pair = int(rng.integers(0, len(web.ends)))
         kind = rng.random()
         if kind < exchanges:
             exchange(web, rng, pair, missing, barred, cooling)
@@ -247,18 +247,3 @@ def add_chances(web: Web, total: Floats, missing: float, barred: float) -> None:
     """Add to `total` (m,) how likely each pair is an edge, given all others as they are."""
     for pair in range(len(web.ends)):
         total[pair] += 1.0 / (1.0 + np.exp(min(price(web, pair, missing, barred), 700.0)))
-
-
-@compiled
-def broken(web: Web) -> int:
-    """Count the facts that the graph breaks; each path out of a ball counts."""
-    total = 0
-    for pair in range(len(web.ends)):
-        total += web.inside[pair] and web.cover[pair] == 0
-    for via in range(web.n):
-        for one in range(web.heads[via], web.heads[via] + web.degree[via]):
-            for two in range(one + 1, web.heads[via] + web.degree[via]):
-                u, w = web.near[one], web.near[two]
-                if (web.centre[u] or web.centre[w]) and find(web, u, w) < 0:
-                    total += 1
-    return total

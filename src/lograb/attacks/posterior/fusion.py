@@ -105,7 +105,8 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     unasked = [_unasked(batch, beliefs.open[scene.entry[batch.entries]]) for batch in scene.batches]
     works, usual = settle(scene)
     works = [work for work, done in zip(works, unasked) if not done]
-    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict)
+    drawn = beliefs.prior if beliefs.drawn else None
+    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, drawn)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
     by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
@@ -160,7 +161,7 @@ def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> F
 
 
 def iterate(
-    works: list[Patchwork], scene: Scene, verdict: Verdicts
+    works: list[Patchwork], scene: Scene, verdict: Verdicts, drawn: Floats | None = None
 ) -> tuple[Floats, Floats, Floats, Floats, list[Degrees]]:
     """Judge all pairs, whole rounds at a time.
 
@@ -168,6 +169,8 @@ def iterate(
     ----------
     verdict : int8 array, shape (m,)
         1 and -1 for pairs that are no question, else 0.
+    drawn : float array, shape (m,), optional
+        Log-odds by what balls say, in place of those by chance.
 
     Returns
     -------
@@ -181,12 +184,12 @@ def iterate(
     free, read, fused = verdict == 0, np.zeros((4, len(entry))), np.zeros((4, size))
     ratio: Floats = np.zeros(size)
     by_chance = odds_by_chance(works, scene, verdict)
-    prior = _balanced(scene.lift, free, by_chance)
+    prior = _balanced(scene.lift, free, by_chance) if drawn is None else drawn
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
     degrees = [work.start for work in works]
-    probability: Floats | None = None
+    probability: Floats | None = None if drawn is None else np.where(free, expit(drawn), verdict > 0)
     for number in range(settings.iterations):
         scene.progress("judging pairs", number, settings.iterations)
         current: Floats | None = probability

@@ -10,8 +10,7 @@ Most pairs that share only a large, noisy patch are ruled out by the first kind 
 by then, are candidates for the second kind: by some path j came into the ball. Pairs and facts exchange messages
 (sum-product): a pair tells each fact how likely it is an edge by all else that is known, and the fact answers with
 the ratio of its own likelihoods with that edge and without. Where pairs and facts form a tree and one fact at most
-raises each pair, the result is the exact posterior. Where little is known messages run away: then graphs that have
-these balls are drawn instead (`ball_graphs`).
+raises each pair, the result is the exact posterior. Where little is known messages run away.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
-from lograb.attacks.posterior.ball_graphs import draw_graphs, possible_pairs
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.pairs import unpair
 from lograb.ragged import pointer, ranges
@@ -66,13 +64,6 @@ class Paths:
     ends: Ints
     fact: Ints
     inside: Bools
-
-
-def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
-    """Draw graphs that have the balls of radius 2 seen, where these and the evidence leave much open."""
-    if scene.whole.protocol.d != 2 or not len(scene.ball) or not _unsure(reconcile(scene, beliefs)):
-        return beliefs
-    return _draw(scene, beliefs)
 
 
 def paths(scene: Scene, beliefs: Beliefs) -> Beliefs:
@@ -120,7 +111,7 @@ def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: f
     if beliefs.drawn:  # balls have had their say
         return beliefs
     beliefs = _misfit(beliefs, misfit, IN_REACH)
-    if _unsure(beliefs):  # where little is known messages run away
+    if unsure(beliefs):
         return beliefs
     free, probability = beliefs.known == 0, beliefs.probability
     listed = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
@@ -128,27 +119,11 @@ def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: f
     return replace(beliefs, log_odds=np.clip(log_odds, -CERTAIN, CERTAIN))
 
 
-def _unsure(beliefs: Beliefs) -> bool:
+def unsure(beliefs: Beliefs) -> bool:
+    """Whether so much is open that messages would run away."""
     free, probability = beliefs.known == 0, beliefs.probability
     wrong = float(np.minimum(probability, 1.0 - probability)[free].sum())
     return wrong > MOST_UNSURE * max(float(probability.sum()), ENOUGH)
-
-
-def _draw(scene: Scene, beliefs: Beliefs) -> Beliefs:
-    """Let graphs that have all balls take the place of what was believed before patches were read."""
-    n = scene.whole.n_nodes
-    keys = possible_pairs(scene.ball, n)
-    at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)
-    if (beliefs.keys[at] != keys).any():  # not every ball was read
-        return beliefs
-    drawn = draw_graphs(keys, scene.ball, n, scene.rng, scene.progress)
-    if drawn is None:
-        return beliefs
-    prior, asked = np.full(len(beliefs.keys), -CERTAIN), np.isin(beliefs.keys, keys) & beliefs.open
-    prior[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
-    evidence = np.clip(beliefs.log_odds - beliefs.prior, -MOST_TOLD, MOST_TOLD)
-    beliefs = beliefs.settle(asked, prior + evidence, Status.OPEN)
-    return replace(beliefs, prior=np.where(asked, prior, beliefs.prior), drawn=True).tell(balls=drawn.agreement)
 
 
 def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:

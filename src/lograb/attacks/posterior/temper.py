@@ -15,6 +15,7 @@ from scipy.special import logit
 
 from lograb.attacks.posterior.batches import Batch, observed_blocks
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.degrees import LEAST_LEFT
 from lograb.attacks.posterior.leading import ZERO
 from lograb.parallel import ordered_map
 from lograb.types import Floats
@@ -64,8 +65,9 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
     entry = scene.entry[batch.entries]
     p, chance = batch.matrix(probability[entry]), batch.matrix(beliefs.chance[entry])
     free = batch.matrix(beliefs.open[entry].astype(float))
-    # Balls of radius 2 tell more about degrees than noisy patches do.
-    degrees = np.maximum(p.sum(axis=2), 0.1) if scene.whole.protocol.d > 1 and len(scene.ball) else beliefs.degrees[batch.entries.start].mean
+    degrees = beliefs.degrees[batch.entries.start].mean
+    if scene.whole.protocol.d > 1 and len(scene.ball):  # balls tell more about them than noisy patches do
+        degrees = np.maximum(p.sum(axis=2), LEAST_LEFT)
     root = 1.0 / np.sqrt(degrees)
     weights = root[:, :, None] * root[:, None, :]
     excess, deviation = _excess(batch, observed_blocks(scene.seen, batch.which), p * weights, p, weights)
