@@ -124,16 +124,18 @@ def test_balls_that_leave_many_graphs_promise_little():
     true = np.isin(keys, edge_keys(instance.truth.edges, n))
     assert drawn.agreement < 0.5
     claimed = drawn.probability > 0.5
-    assert drawn.probability[claimed].sum() == pytest.approx(true[claimed].sum(), abs=10)
+    assert drawn.probability[claimed].sum() == pytest.approx(true[claimed].sum(), abs=15)  # one walk promises 75 more
 
 
-def test_two_estimates_are_worth_what_each_has_by_the_other():
+def test_two_estimates_are_worth_what_a_third_would_say():
+    """Pairs have rates of their own, of which each estimate is a draw: so it is known what a third one finds."""
     rng = np.random.default_rng(0)
-    one, other = rng.random((2, 4000)) < 0.1  # of one rate, and nothing else in common
+    rates = np.where(rng.random(40_000) < 0.05, rng.beta(0.5, 0.5, 40_000), 0.0)
+    one, other, third = rng.random((3, 40_000)) < rates
     found, share = agreed(one.astype(float), other.astype(float))
-    assert share == pytest.approx(0.1, abs=0.03)
-    assert found.max() < 0.2
-    assert found.sum() == pytest.approx((one.sum() + other.sum()) / 2, rel=0.1)
+    assert share == pytest.approx(0.75, abs=0.03)
+    for group in (one & other, one ^ other):
+        assert found[group].mean() == pytest.approx(third[group].mean(), abs=0.08)
     same, share = agreed(one.astype(float), one.astype(float))
     assert share == 1.0
     np.testing.assert_array_equal(same, one)

@@ -138,16 +138,17 @@ def draw_graphs(
 
 
 def agreed(one: Floats, other: Floats) -> tuple[Floats, float]:
-    """Give the mean of two independent estimates the probabilities that each has by the other's word.
+    """Fuse two independent estimates into probabilities, by how far each bears the other out.
 
-    How often pairs of one estimate are edges is learnt from the other by isotonic regression, both ways at once.
-    The share of edges on which they agree comes with it.
+    How often pairs of one estimate are edges in the other is learnt by isotonic regression, both ways at once: s for
+    pairs that look alike. A third draw has pairs that one of two found with s / (1 + s), and those that both found
+    with 2 s / (1 + s) (Polya's urn). The share of edges on which the two agree comes with it.
     """
     told, place, times = np.unique(np.append(one, other), return_inverse=True, return_counts=True)
-    means = np.bincount(place, np.append(other, one)) / times
-    worth = isotonic_regression(means, weights=times).x
+    worth = isotonic_regression(np.bincount(place, np.append(other, one)) / times, weights=times).x
+    first, second = np.interp(one, told, worth), np.interp(other, told, worth)
     share = float(2.0 * (one @ other) / max(float((one + other).sum()), 1e-9))
-    return np.interp((one + other) / 2, told, worth), share
+    return (first + second) / (1.0 + np.maximum(first, second)), share
 
 
 def _walk(web: Web, rng: np.random.Generator, progress: Progress) -> Floats:
