@@ -124,7 +124,7 @@ def test_balls_that_leave_many_graphs_promise_little():
     true = np.isin(keys, edge_keys(instance.truth.edges, n))
     assert drawn.agreement < 0.5
     claimed = drawn.probability > 0.5
-    assert drawn.probability[claimed].sum() == pytest.approx(true[claimed].sum(), abs=15)  # one walk promises 75 more
+    assert drawn.probability[claimed].sum() == pytest.approx(true[claimed].sum(), abs=15)  # one walk: 75 more
 
 
 def test_two_estimates_are_worth_what_a_third_would_say():

@@ -140,9 +140,9 @@ def draw_graphs(
 def agreed(one: Floats, other: Floats) -> tuple[Floats, float]:
     """Fuse two independent estimates into probabilities, by how far each bears the other out.
 
-    How often pairs of one estimate are edges in the other is learnt by isotonic regression, both ways at once: s for
-    pairs that look alike. A third draw has pairs that one of two found with s / (1 + s), and those that both found
-    with 2 s / (1 + s) (Polya's urn). The share of edges on which the two agree comes with it.
+    How often pairs of one estimate are edges in the other is learnt by isotonic regression, both ways at once: s
+    for pairs that look alike. A third draw has pairs that one of two found with s / (1 + s), and those that both
+    found with 2 s / (1 + s) (Polya's urn). The share of edges on which the two agree comes with it.
     """
     told, place, times = np.unique(np.append(one, other), return_inverse=True, return_counts=True)
     worth = isotonic_regression(np.bincount(place, np.append(other, one)) / times, weights=times).x
