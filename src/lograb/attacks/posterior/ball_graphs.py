@@ -26,7 +26,7 @@ from scipy.special import expit, logit
 
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.attacks.posterior.fusion import judge
-from lograb.attacks.posterior.paths import reconcile, unsure
+from lograb.attacks.posterior.paths import MOST_UNSURE, rule_out, unsure
 from lograb.attacks.posterior.rules import star_keys
 from lograb.pairs import unpair
 from lograb.parallel import ordered_map
@@ -50,6 +50,8 @@ EXCHANGES, TURNS = 0.04, 0.3
 """Shares of moves that exchange the neighbours of two nodes, and that turn an edge."""
 LEAST_ASKED = 0.15
 """Share of the pairs that balls say something about below which nothing is drawn."""
+MOST_UNCHECKED = 0.03
+"""As `MOST_UNSURE`, where no check will follow."""
 MOST_PAIRS = 1_000_000
 """Pairs up to which graphs are drawn at all."""
 
@@ -95,9 +97,11 @@ def possible_pairs(ball: Ints, n_nodes: int) -> Ints:
 
 def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Where balls of radius 2 leave much open, judge again with graphs that have them in place of chance."""
-    if scene.whole.protocol.d != 2 or not len(scene.ball) or not unsure(reconcile(scene, beliefs)):
-        return beliefs
     n = scene.whole.n_nodes
+    if scene.whole.protocol.d != 2 or not len(scene.ball):
+        return beliefs
+    if not unsure(rule_out(beliefs, scene.ball, n), MOST_UNSURE if scene.checkable else MOST_UNCHECKED):
+        return beliefs
     keys = possible_pairs(scene.ball, n)
     at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)
     if (beliefs.keys[at] != keys).any():  # not every ball was read
@@ -105,11 +109,10 @@ def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     drawn = draw_graphs(keys, scene.ball, n, scene.rng, scene.progress)
     if drawn is None:
         return beliefs
-    prior = np.full(len(beliefs.keys), -CERTAIN)
-    prior[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
-    beliefs = replace(beliefs.settle(beliefs.open, prior, Status.OPEN), prior=prior, drawn=True)
-    beliefs = beliefs.tell(balls=drawn.agreement)
-    # Columns in any order fix no scale: what they say of many pairs at once is worth less than balls.
+    odds = np.full(len(beliefs.keys), -CERTAIN)
+    odds[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
+    beliefs = replace(beliefs.settle(beliefs.open, odds, Status.OPEN), drawn=odds).tell(balls=drawn.agreement)
+    # Columns in an arbitrary basis fix no scale: they err about many pairs at once, and balls do not.
     return beliefs if scene.seen.protocol.gauge == "rotation" else judge(scene, beliefs)
 
 
@@ -118,7 +121,8 @@ def draw_graphs(
 ) -> Drawn | None:  # fmt: skip
     """Draw graphs that have the balls seen, and tell how often each pair is an edge in them.
 
-    None where balls contradict each other, or are so few that the graphs could be anything.
+    Balls are taken at their word. None where they contradict each other, or are so few that the graphs could be
+    anything.
 
     Parameters
     ----------

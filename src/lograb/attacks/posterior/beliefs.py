@@ -50,14 +50,12 @@ class Beliefs:
         Probability before any evidence but degrees and membership.
     own : float array
         For each pair in each patch: the part of its log-odds that comes from this patch.
-    prior : float array
-        Log-odds before what patches say about the pair, shape (m,); 0 before they are judged.
     starts, degrees : dicts of Degrees
         Of the members of each batch that was judged, by the start of its entries: before, and after.
     beyond : tuple of keys, probabilities, and a number
         Pairs of patches beyond the budget that solved rows tell of, and the edges that these still miss.
-    drawn : bool
-        Whether log-odds hold what balls of radius 2 say.
+    drawn : float array, shape (m,), or None
+        Log-odds by what balls of radius 2 say, where graphs were drawn from them.
     told : dict
         What is told about the attack in the end.
     """
@@ -67,11 +65,10 @@ class Beliefs:
     status: npt.NDArray[np.int8]
     chance: Floats
     own: Floats
-    prior: Floats = field(default_factory=lambda: np.zeros(()))
     starts: dict[int, Degrees] = field(default_factory=dict)
     degrees: dict[int, Degrees] = field(default_factory=dict)
     beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
-    drawn: bool = False
+    drawn: Floats | None = None
     told: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -105,13 +105,12 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     unasked = [_unasked(batch, beliefs.open[scene.entry[batch.entries]]) for batch in scene.batches]
     works, usual = settle(scene)
     works = [work for work, done in zip(works, unasked) if not done]
-    drawn = beliefs.prior if beliefs.drawn else None
-    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, drawn)
+    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, beliefs.drawn)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
     by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
     starts = {work.batch.entries.start: work.start for work in works}
-    judged = replace(beliefs, own=own, chance=expit(by_chance), prior=prior, starts=starts, degrees=by_start)
+    judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=by_start)
     judged = judged.tell(degree_spread=usual.spread)
     return judged.settle(judged.open, odds, Status.OPEN)
 
@@ -183,7 +182,7 @@ def iterate(
     size, entry, settings = len(verdict), scene.entry, scene.settings
     free, read, fused = verdict == 0, np.zeros((4, len(entry))), np.zeros((4, size))
     ratio: Floats = np.zeros(size)
-    by_chance = odds_by_chance(works, scene, verdict)
+    by_chance = odds_by_chance(works, scene, verdict) if drawn is None else drawn
     prior = _balanced(scene.lift, free, by_chance) if drawn is None else drawn
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]

@@ -100,15 +100,9 @@ def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: f
     misfit : float
         Share of open pairs on which the model is wrong.
     """
-    keys, edges = beliefs.keys, np.flatnonzero(beliefs.known > 0)
-    # Where two known edges lead out of a ball together, the one at its centre is usually right.
-    reopened = np.zeros(len(keys), dtype=bool)
-    reopened[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = True
-    beliefs = beliefs.settle(reopened, beliefs.log_odds, Status.OPEN)
-    known = beliefs.known
-    barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
-    beliefs = beliefs.settle(barred, np.full(len(keys), -CERTAIN), Status.CERTAIN)
-    if beliefs.drawn:  # balls have had their say
+    beliefs = rule_out(beliefs, ball, n_nodes)
+    keys = beliefs.keys
+    if beliefs.drawn is not None:  # balls have had their say
         return beliefs
     beliefs = _misfit(beliefs, misfit, IN_REACH)
     if unsure(beliefs):
@@ -119,11 +113,23 @@ def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: f
     return replace(beliefs, log_odds=np.clip(log_odds, -CERTAIN, CERTAIN))
 
 
-def unsure(beliefs: Beliefs) -> bool:
-    """Whether so much is open that messages would run away."""
+def rule_out(beliefs: Beliefs, ball: Ints, n_nodes: int) -> Beliefs:
+    """Rule out the pairs that known edges bar; `ball` as in `by_balls`."""
+    keys, edges = beliefs.keys, np.flatnonzero(beliefs.known > 0)
+    # Where two known edges lead out of a ball together, the one at its centre is usually right.
+    reopened = np.zeros(len(keys), dtype=bool)
+    reopened[edges[out_of_reach(keys[edges], keys[edges], ball, n_nodes)]] = True
+    beliefs = beliefs.settle(reopened, beliefs.log_odds, Status.OPEN)
+    known = beliefs.known
+    barred = (known == 0) & out_of_reach(keys, keys[known > 0], ball, n_nodes)
+    return beliefs.settle(barred, np.full(len(keys), -CERTAIN), Status.CERTAIN)
+
+
+def unsure(beliefs: Beliefs, most: float = MOST_UNSURE) -> bool:
+    """Whether so much is open that messages would run away, or another share of the edges."""
     free, probability = beliefs.known == 0, beliefs.probability
     wrong = float(np.minimum(probability, 1.0 - probability)[free].sum())
-    return wrong > MOST_UNSURE * max(float(probability.sum()), ENOUGH)
+    return wrong > most * max(float(probability.sum()), ENOUGH)
 
 
 def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:
