@@ -28,17 +28,17 @@ from lograb.pairs import shared_pairs, unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
-STAGES: dict[str, Callable[[Scene, Beliefs], Beliefs]] = {
-    "rows": rows,
-    "judge": judge,
-    "balls": balls,
-    "check": check,
-    "relax": relax,
-    "again": again,
-    "paths": paths,
-    "temper": temper,
-}
-"""What is done, in this order."""
+STAGES: tuple[tuple[str, Callable[[Scene, Beliefs], Beliefs]], ...] = (
+    ("rows", rows),
+    ("judge", judge),
+    ("paths", balls),
+    ("check", check),
+    ("relax", relax),
+    ("again", again),
+    ("paths", paths),
+    ("temper", temper),
+)
+"""What is done, in this order. What balls say comes twice: as a whole where much is open, and path by path."""
 NEED_EXACT_VALUES = ("check", "relax", "again")
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
@@ -96,7 +96,7 @@ def posterior(
     ball = ball_keys(whole, centres) if use_members else np.empty(0, np.int64)
     batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
     scene, beliefs = survey(seen, whole, batches, variance, centres, ball, rng, settings, progress)
-    for name, stage in STAGES.items():
+    for name, stage in STAGES:
         if name in settings.stages and (len(which) or name == "rows"):  # which also reads what is over the budget
             beliefs = stage(scene, beliefs)
     if not len(which) and not len(beliefs.beyond[0]):

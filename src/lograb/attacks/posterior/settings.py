@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Channel = Literal["membership", "eigenvalues", "eigenvectors"]
-Stage = Literal["rows", "judge", "balls", "check", "relax", "again", "paths", "temper"]
+Stage = Literal["rows", "judge", "check", "relax", "again", "paths", "temper"]
 
 
 class PosteriorSettings(BaseModel):
@@ -18,10 +18,10 @@ class PosteriorSettings(BaseModel):
     channels : the evidence to use. Without ``membership``, who sits in whose patch says nothing beyond which
         pairs can be judged; without ``eigenvalues`` they are treated as withheld; without ``eigenvectors`` only
         membership is left.
-    stages : what is done, in this order: ``rows`` are solved exactly; ``judge`` all pairs; draw graphs
-        that have the ``balls`` seen, and judge given these; ``check`` patches against their eigenvalues;
-        ``relax`` large ones that are not explained; check ``again`` with what is known by then; follow ``paths``
-        of two edges; ``temper`` probabilities by how well they explain what was seen. Each can be left out.
+    stages : what is done, in this order: ``rows`` are solved exactly; ``judge`` all pairs; ``check`` patches
+        against their eigenvalues; ``relax`` large ones that are not explained; check ``again`` with what is known
+        by then; follow ``paths`` of two edges, where much is open all at once and before any check; ``temper``
+        probabilities by how well they explain what was seen. Each can be left out.
     iterations : how often all pairs are judged anew given the current estimate of all others.
     damping : share of the old that is kept in each iteration, of evidence and of probabilities.
     misfit : share of pairs on which the model as such is wrong; they get the share of edges among all open pairs,
