@@ -18,6 +18,8 @@ LOUD = 3.0
 NOTHING, APART = 0.02, 0.1
 """Entries of a first eigenvector, times √q, that are none; and the share of such, or of the wrong sign, beyond
 which a patch is not connected."""
+MOST_ENTRY = 0.55
+"""Square of an entry of the first eigenvector, which is at most 1/2 on a connected patch."""
 ONE = 1.0 - 1e-7
 """From which μ = 1 - λ counts as 1."""
 DROWNED = 1e-3
@@ -97,7 +99,8 @@ class Batch:
         below = (np.minimum(first, 0.0) ** 2).sum(axis=1)
         empty = (np.abs(first) < NOTHING / np.sqrt(self.size)).mean(axis=1)
         by_noise = self.variance * self.size / 4  # which turns the signs of small entries
-        return np.asarray(np.minimum(below, 1.0 - below) + empty > APART + by_noise)
+        alone = (first**2 - self.variance[:, None]).max(axis=1) > MOST_ENTRY
+        return np.asarray(alone | (np.minimum(below, 1.0 - below) + empty > APART + by_noise))
 
     @property
     def readable(self) -> bool:

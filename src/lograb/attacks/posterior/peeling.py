@@ -123,7 +123,7 @@ def _away(state: Rows, row: int, among: Ints) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _choices(count: int, taken: int) -> Ints:
+def choices(count: int, taken: int) -> Ints:
     """List all ways to take some of `count` things, shape (ways, taken); pairs with repetition."""
     if taken == 2:
         return np.stack(np.triu_indices(count), axis=1)
@@ -146,7 +146,7 @@ def _solve(state: Rows, row: int, missing: int, effort: int) -> float:
         sets, cost = _programmed(state, row, among, away, missing)
     else:
         half = missing // 2
-        parts = [among[_choices(len(among), taken)] for taken in (missing - half, half)]
+        parts = [among[choices(len(among), taken)] for taken in (missing - half, half)]
         sets, matches = _fitting(state, among, state.rest[row], state.variance[row], *parts)
         cost = float(len(parts[0]) + len(parts[1]) + DEAR * matches)
     feasible = np.array([_feasible(state, row, chosen) for chosen in sets.tolist()], dtype=bool)

@@ -11,6 +11,7 @@ from lograb.attacks.known_defences import value_noise
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.precision import rounding_error
 from lograb.attacks.posterior.rows import BUDGET, VALUE_ERROR, RowFacts, solve_rows
+from lograb.attacks.posterior.withheld import find_values
 from lograb.types import Floats, Ints
 
 CALM = 0.01
@@ -25,7 +26,7 @@ SOLVED = 13.0
 
 def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Solve rows of large truncated patches with little noise, and settle the pairs in them."""
-    if not scene.checkable:
+    if scene.seen.protocol.gauge == "rotation":
         return beliefs
     seen, where = scene.seen, dict[int, tuple[int, int]]()
     for number, batch in enumerate(scene.batches):
@@ -36,14 +37,17 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     beyond_keys, beyond, missing = [beliefs.beyond[0]], [beliefs.beyond[1]], beliefs.beyond[2]
     for patch in np.flatnonzero(fitting).tolist():
         block = seen.block(patch)
-        values = seen.spectrum(patch)
-        if not values.any():  # components and degrees only
-            continue
         error = np.maximum(rounding_error(block), np.sqrt(scene.variance[patch]))
-        value_error = max(blur, float(rounding_error(values[values > 0]).max(initial=0.0)), VALUE_ERROR)
-        if np.median(error) * np.sqrt(len(block)) > CALM or value_error > VALUES_TO:
+        if np.median(error) * np.sqrt(len(block)) > CALM:
             continue
-        facts = solve_rows(block, values, error, value_error, budget, scene.progress)
+        if scene.checkable:
+            values = seen.spectrum(patch)
+            value_error = max(blur, float(rounding_error(values[values > 0]).max(initial=0.0)))
+        else:
+            values, value_error = find_values(block, error) or (np.zeros(0), 0.0)
+        if not values.any() or value_error > VALUES_TO:  # components and degrees only, or too vague
+            continue
+        facts = solve_rows(block, values, error, max(value_error, VALUE_ERROR), budget, scene.progress)
         if facts is None:
             continue
         budget = facts.left

@@ -41,6 +41,8 @@ FINE = 0.25
 """Error of a usual degree up to which whole numbers are told apart."""
 REACH, STEPS_OUT, OFF = 0.45, 90, 0.15
 """How far away volumes are tried, as logarithms, in how many steps, and the standard deviation of the estimate."""
+FAR = 4
+"""Times as far where eigenvalues are withheld."""
 SAME = 1.5
 """Errors up to which entries that differ count as equal."""
 ROUGH = 0.004
@@ -157,7 +159,7 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
     elif not guessed.guessed:
         found = sizes / inverse_volume(guessed, first)
     if batch.truncated and batch.paired:
-        found = whole_volumes(first, np.clip(found, least, most))
+        found = whole_volumes(first, np.clip(found, least, most), guessed.guessed)
     known = first.hubs
     if len(known[0]):
         rims = _rims(batch, first, found[known])
@@ -222,7 +224,7 @@ def _share_dense(off: Floats) -> float:
     return share
 
 
-def whole_volumes(first: Leading, about: Floats) -> Floats:
+def whole_volumes(first: Leading, about: Floats, far: bool = False) -> Floats:
     """Find the volumes near some, (b, q), with which degrees are whole numbers, as far as noise lets them be told.
 
     With d the whole number next to vol s, a member's entry √s ~ N(√(d / vol), v), and 1 / vol its chance, times
@@ -234,12 +236,12 @@ def whole_volumes(first: Leading, about: Floats) -> Floats:
     found = about.copy()
     if len(fine):
         part = first.of(fine)
-        whole = _nearest_whole(part, np.maximum(about[fine], 1.0))
+        whole = _nearest_whole(part, np.maximum(about[fine], 1.0), FAR if far else 1)
         found[fine] = np.where(part.sizes > 1.5, whole, about[fine])
     return found
 
 
-def _nearest_whole(first: Leading, about: Floats) -> Floats:
+def _nearest_whole(first: Leading, about: Floats, times_as_far: int = 1) -> Floats:
     rough = ROUGH**2 / first.entries.shape[1]
     wide, gaps = first.variance + rough, first.entries[:, :, None] - first.entries[:, None, :]
     alike = (np.abs(gaps) < SAME * np.sqrt(wide[:, :, None] + wide[:, None, :])).astype(float)
@@ -248,13 +250,13 @@ def _nearest_whole(first: Leading, about: Floats) -> Floats:
     times = alike.sum(axis=2)
     entries, variance = (alike @ first.entries[:, :, None])[:, :, 0] / times, first.variance / times + rough
     highest, total, moment = np.full(about.shape, -np.inf), np.zeros(about.shape), np.zeros(about.shape)
-    for step in np.linspace(-REACH, REACH, 2 * STEPS_OUT + 1).tolist():
+    for step in REACH / STEPS_OUT * np.arange(-STEPS_OUT * times_as_far, STEPS_OUT * times_as_far + 1):
         volume = about * np.exp(step)
         degrees = np.maximum(np.rint(volume * entries**2), 1.0)
         square = (entries - np.sqrt(degrees / volume)) ** 2 / variance
         open_ = np.maximum(np.sqrt(8.0 * np.pi * variance * degrees * volume), 1.0)
         each = (np.log(open_) - np.log(volume) - square / 2) / times
-        weight = first.over_component(each) - (step / OFF) ** 2 / 2
+        weight = first.over_component(each) - (step / OFF / times_as_far) ** 2 / 2
         higher = np.maximum(highest, weight)
         kept, new, highest = np.exp(highest - higher), np.exp(weight - higher), higher
         total, moment = kept * total + new, kept * moment + step * new
