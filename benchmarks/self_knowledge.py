@@ -271,6 +271,14 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "rims of hubs": ({"fusion.hubs": lambda batch, centres: np.full(len(batch.which), -1)}, ("1 hop",)),
     "share of dense rims": ({"fusion.usual_degrees": usual(dense=0.25)}, ("1 hop",)),
     "typical volume": ({"fusion.usual_degrees": usual(ratio=4.0)}, ("withheld", "rotated")),
+    "eigenvalues found in rows": ({"solving.find_values": lambda vectors, error: None}, ("withheld",)),
+    "volumes far away": ({"volumes.FAR": 1}, ("withheld", "rotated")),
+    "companions": ({"beliefs.COMPANIONS": (0.0, 0.0)}, ("hop", "clusters", "silos")),
+    "balls as a whole": ({"ball_graphs.LEAST_ASKED": 2.0}, ("2 hops",)),
+    "a second walk": ({"ball_graphs.agreed": lambda one, other: (one, 1.0)}, ("2 hops",)),
+    "exchanges in walks": ({"ball_graphs.EXCHANGES": 0.0}, ("2 hops",)),
+    "turns in walks": ({"ball_graphs.TURNS": 0.0}, ("2 hops",)),
+    "tempering": ({"temper.TRUST": 0.0, "temper.TOLERANCE": 1e9}, ("",)),
     "withheld eigenvalues found": (
         {"gauge._from_signs": lambda batch: 0.0 * batch.mu + np.linspace(1.0, -1.0, batch.rank)},
         ("withheld",)),
@@ -310,6 +318,7 @@ SHARED: dict[str, dict[str, Any]] = {
                                "eigenvalues": False},
     "rotated 2 hops": {"d": 2, "k": 16, "sigma": 0.02, "gauge": "rotation"},
     "global, exact to 7 decimals": {"strategy": "global", "k": 32, "sigma": 0.0},
+    "withheld from global, exact": {"strategy": "global", "k": 16, "sigma": 0.0, "eigenvalues": False},
 }
 """What is shared of a graph: each part of the attack is meant for some of these."""
 

@@ -103,9 +103,9 @@ def solve_rows(
     if not zero.any():
         return None
     error = np.maximum(np.broadcast_to(error, vectors.shape), LEAST_ERROR / np.sqrt(q))
-    if (np.linalg.norm(vectors[:, zero], axis=1) < ALIKE * error[:, zero].mean(axis=1)).any():
+    if (np.linalg.norm(vectors[:, zero], axis=1) < ALIKE * error[:, zero].max(axis=1)).any():
         return None
-    component, degrees, doubt = whole_degrees(vectors[:, zero], error[:, zero].mean(axis=1))
+    component, degrees, doubt = whole_degrees(vectors[:, zero], error[:, zero].max(axis=1))
     if ((degrees < 0) | (doubt > 0)).mean() > 0.5:
         return None
     if component.max() + 1 != zero.sum():

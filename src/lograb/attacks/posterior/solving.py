@@ -11,13 +11,11 @@ from lograb.attacks.known_defences import value_noise
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.precision import rounding_error
 from lograb.attacks.posterior.rows import BUDGET, VALUE_ERROR, RowFacts, solve_rows
-from lograb.attacks.posterior.withheld import find_values
+from lograb.attacks.posterior.withheld import VALUES_TO, find_values
 from lograb.types import Floats, Ints
 
 CALM = 0.01
-"""Noise of an entry, in units of 1 / √q, up to which rows are tried."""
-VALUES_TO = 1e-4
-"""And error of the eigenvalues."""
+"""Noise of an entry, in units of 1 / √q, up to which rows are tried; their eigenvalues err by `VALUES_TO` at most."""
 LEAST_SIZE = 64
 """Members of the smallest patch whose rows are solved: smaller ones are read as well without."""
 SOLVED = 13.0
@@ -44,7 +42,11 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
             values = seen.spectrum(patch)
             value_error = max(blur, float(rounding_error(values[values > 0]).max(initial=0.0)))
         else:
-            values, value_error = find_values(block, error) or (np.zeros(0), 0.0)
+            found = find_values(block, error)
+            if found is None:
+                continue
+            block, error = block[:, found.columns], error[:, found.columns]
+            values, value_error = found.values, found.error
         if not values.any() or value_error > VALUES_TO:  # components and degrees only, or too vague
             continue
         facts = solve_rows(block, values, error, max(value_error, VALUE_ERROR), budget, scene.progress)

@@ -92,10 +92,13 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
         short = (lacking - TOLERANCE * degrees.sum(axis=1)) / np.maximum(others, 1e-9)
         fits = (excess < 2.0 * deviation) & batch.readable
         missed = np.where(fits, missed, np.clip(short, missed, 1.0))
+    wrong = np.clip(share * made / by_false, 0.0, 1.0)
+    if not batch.readable:  # what fixes no scale promises too much
+        wrong = np.maximum(wrong, 1.0 - (1.0 + TOLERANCE) * degrees.sum(axis=1) / np.maximum(total(p), 1e-9))
     heard = batch.strength  # a patch that is not believed shows no errors either
     if batch.readable:  # nor one that shows no eigenvalue but 0
         heard = heard * (batch.mu[:, -1] < 1.0 - ZERO)
-    return Error(heard * np.clip(share * made / by_false, 0.0, 1.0), heard * missed)
+    return Error(heard * wrong, heard * missed)
 
 
 def _excess(batch: Batch, observed: Floats, estimate: Floats, p: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -8,12 +8,14 @@ do; for a wrong set of m columns by chance only (1 in m! 2^m). And different row
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from lograb.attacks.posterior.peeling import choices
 from lograb.attacks.posterior.row_degrees import scales, whole_degrees
-from lograb.attacks.posterior.rows import ALIVE, LEAST_ERROR
+from lograb.attacks.posterior.rows import ALIKE, ALIVE, LEAST_ERROR
+from lograb.ragged import ranges
 from lograb.types import Bools, Floats, Ints
 
 AMONG = {1: 100_000, 2: 300, 3: 60, 4: 36}
@@ -26,27 +28,47 @@ CLEAR = 1e3
 """Errors that an entry must exceed for its column to be read in that row."""
 SIGMAS = 6.0
 """Errors by which guesses may differ."""
+MOST_DOUBTFUL = 0.5
+"""Share of the members whose degrees may be in doubt."""
+VALUES_TO = 1e-4
+"""Error of an eigenvalue that is found."""
 
 
 @dataclass(frozen=True)
 class Guesses:
-    """What sets of neighbours make of μ, and the errors of that, each shape (m, columns); infinite where unread."""
+    """What sets of neighbours of one row make of μ, and the errors of that, shape (m, columns); who `reads` what."""
 
     mu: Floats
     error: Floats
+    reads: Bools
 
-    def like(self, other: Guesses) -> Bools:
-        """Tell which of them agree with which others, in two columns at least, shape (m, others)."""
-        agree: Bools = np.ones((len(self.mu), len(other.mu)), dtype=bool)
-        common = np.zeros(agree.shape, dtype=np.int64)
-        for mu, error, mu2, error2 in zip(self.mu.T, self.error.T, other.mu.T, other.error.T):
-            read = np.isfinite(error)[:, None] & np.isfinite(error2)
-            common += read
-            agree &= ~read | (np.abs(mu[:, None] - mu2) <= SIGMAS * (error[:, None] + error2))
-        return agree & (common >= min(2, self.mu.shape[1]))
+    def like(self, other: Guesses) -> tuple[Ints, Ints]:
+        """List which of them agree with which others in all columns that both rows read, two at least."""
+        columns = np.flatnonzero(self.reads & other.reads)
+        if len(columns) < min(2, len(self.reads)):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        first, order = columns[0], np.argsort(other.mu[:, columns[0]])
+        room = SIGMAS * (self.error[:, first] + other.error[:, first].max(initial=0.0))
+        near = other.mu[order, first]
+        start = np.searchsorted(near, self.mu[:, first] - room)
+        count = np.searchsorted(near, self.mu[:, first] + room, side="right") - start
+        one, two = np.repeat(np.arange(len(count)), count), order[ranges(start, count)]
+        for column in columns:
+            off = np.abs(self.mu[one, column] - other.mu[two, column])
+            agree = off <= SIGMAS * (self.error[one, column] + other.error[two, column])
+            one, two = one[agree], two[agree]
+        return one, two
 
 
-def find_values(vectors: Floats, error: Floats) -> tuple[Floats, float] | None:
+class Found(NamedTuple):
+    """Columns whose eigenvalues were found, these values, and the largest of their standard deviations."""
+
+    columns: Ints
+    values: Floats
+    error: float
+
+
+def find_values(vectors: Floats, error: Floats) -> Found | None:
     """Find the eigenvalues of a truncated patch in its eigenvectors, which must be nearly exact.
 
     Parameters
@@ -58,17 +80,14 @@ def find_values(vectors: Floats, error: Floats) -> tuple[Floats, float] | None:
 
     Returns
     -------
-    values : float array, shape (k,)
-    error : float
-        The largest of their standard deviations.
-    None where some cannot be told.
+    Found, or None where nothing but zeros can be told.
     """
     q, k = vectors.shape
     error = np.maximum(error, LEAST_ERROR / np.sqrt(q))
     kernel = _kernel(vectors, error)
     if kernel is None:
         return None
-    zeros, component, degrees = kernel
+    zeros, component, degrees, doubt = kernel
     mu, spread = np.ones(k), np.full(k, np.inf)
     spread[:zeros] = 0.0
     for number in range(zeros):
@@ -76,66 +95,68 @@ def find_values(vectors: Floats, error: Floats) -> tuple[Floats, float] | None:
         tells = np.flatnonzero((np.abs(vectors[inside]) > ALIVE * error[inside]).any(axis=0) & (spread > 0))
         if len(inside) < 2 or not len(tells):
             continue
-        block = np.ix_(inside, tells)
-        root = np.sqrt(degrees[inside])[:, None]
-        found = _agreed(vectors[block] / root, error[block] / root, degrees[inside])
+        block, root = np.ix_(inside, tells), np.sqrt(degrees[inside])[:, None]
+        x, off = vectors[block] / root, (doubt[inside] / degrees[inside])[:, None]
+        found = _agreed(x, np.hypot(error[block] / root, 0.5 * x * off), degrees[inside], doubt[inside] == 0)
         if found is not None:
             better = found[1] < spread[tells]
             mu[tells[better]], spread[tells[better]] = found[0][better], found[1][better]
-    return (1.0 - mu, float(spread.max())) if np.isfinite(spread).all() else None
+    known = np.flatnonzero(spread < VALUES_TO)
+    return Found(known, 1.0 - mu[known], float(spread[known].max())) if len(known) > zeros else None
 
 
-def _kernel(vectors: Floats, error: Floats) -> tuple[int, Ints, Ints] | None:
-    """Count the columns with eigenvalue 0: there are as many as components, whose degrees are whole numbers."""
+def _kernel(vectors: Floats, error: Floats) -> tuple[int, Ints, Ints, Floats] | None:
+    """Count the columns with eigenvalue 0: as many as components, whose degrees are whole numbers; and their doubt."""
     for zeros in range(1, vectors.shape[1]):
-        component, degrees, doubt = whole_degrees(vectors[:, :zeros], error[:, :zeros].mean(axis=1))
-        if component.max() + 1 == zeros and (degrees >= 0).all() and not doubt.any():
-            return zeros, component, degrees
+        blur = error[:, :zeros].max(axis=1)
+        if (np.linalg.norm(vectors[:, :zeros], axis=1) < ALIKE * blur).any():
+            continue  # some component has its column farther on
+        component, degrees, doubt = whole_degrees(vectors[:, :zeros], blur)
+        if component.max() + 1 == zeros and (degrees >= 0).all() and (doubt > 0).mean() < MOST_DOUBTFUL:
+            return zeros, component, degrees, doubt
     return None
 
 
-def _agreed(x: Floats, error: Floats, degrees: Ints) -> tuple[Floats, Floats] | None:
+def _agreed(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Floats, Floats] | None:
     """Find the μ of a component on which rows agree, and their errors, at the smallest scale of degrees."""
-    for scale in scales(degrees):
+    for scale in scales(degrees) if sure.all() else [1]:
         if scale * degrees.min() > max(AMONG):
             return None
-        found = _at_scale(x, error, scale * degrees)
+        found = _at_scale(x, error, scale * degrees, sure)
         if found is not None:
             return found
     return None
 
 
-def _at_scale(x: Floats, error: Floats, degrees: Ints) -> tuple[Floats, Floats] | None:
-    """Ask rows, those with the fewest neighbours first, until enough agree."""
+def _at_scale(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Floats, Floats] | None:
+    """Ask rows, those with the fewest neighbours first, until enough agree in every column."""
     asked: list[Guesses] = []
     votes: list[Ints] = []
-    for row in _different(x, error, degrees):
+    for row in _different(x, error, degrees, sure):
         new = _guesses(x, error, row, int(degrees[row]))
         if not 0 < len(new.mu) <= GUESSES:
             continue
         found = np.ones(len(new.mu), dtype=np.int64)
         for at, old in enumerate(asked):
-            alike = new.like(old)
-            found += alike.any(axis=1)
-            votes[at] = votes[at] + alike.any(axis=0)
+            one, two = new.like(old)
+            found[np.unique(one)] += 1
+            votes[at][np.unique(two)] += 1
         asked.append(new)
         votes.append(found)
-        if found.max() >= AGREE:
-            break
+        if found.max() >= AGREE and np.isfinite((mean := _mean(asked, votes))[1]).all():
+            return mean
     needed = min(AGREE, max(2, len(asked) - 1))
-    if not votes or max(int(vote.max()) for vote in votes) < needed:
-        return None
-    best = int(np.argmax([vote.max() for vote in votes]))
-    chosen = Guesses(asked[best].mu[[votes[best].argmax()]], asked[best].error[[votes[best].argmax()]])
-    return _mean(chosen, asked)
+    return _mean(asked, votes) if votes and max(int(vote.max()) for vote in votes) >= needed else None
 
 
-def _different(x: Floats, error: Floats, degrees: Ints) -> list[int]:
+def _different(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> list[int]:
     """Choose rows with few neighbours that are not those of twins."""
     rows: list[int] = []
     for row in np.argsort(degrees, kind="stable").tolist():
         if degrees[row] > max(AMONG) or len(rows) == ROWS:
             break
+        if not sure[row]:
+            continue
         gaps = np.abs(x[rows] - x[row]) > SIGMAS * (error[rows] + error[row])
         if gaps.any(axis=1).all():
             rows.append(row)
@@ -155,21 +176,22 @@ def _guesses(x: Floats, error: Floats, row: int, degree: int) -> Guesses:
     mu, room = sums / whole, SIGMAS * spread
     fits = (np.abs(mu) < 1.0 + room).all(axis=1)
     fits &= (np.diff(mu, axis=1) <= room[:, 1:] + room[:, :-1]).all(axis=1)
-    if clear.sum() < min(2, x.shape[1]):
-        fits[:] = False
-    count = int(fits.sum())
-    found = Guesses(np.zeros((count, x.shape[1])), np.full((count, x.shape[1]), np.inf))
+    found = Guesses(np.zeros((int(fits.sum()), x.shape[1])), np.full((int(fits.sum()), x.shape[1]), np.inf), clear)
     found.mu[:, clear], found.error[:, clear] = mu[fits], spread[fits]
     return found
 
 
-def _mean(chosen: Guesses, asked: list[Guesses]) -> tuple[Floats, Floats]:
-    """Average the guesses that agree with one, the nearest of each row, by their errors."""
-    total, weight = np.zeros(chosen.mu.shape[1]), np.zeros(chosen.mu.shape[1])
+def _mean(asked: list[Guesses], votes: list[Ints]) -> tuple[Floats, Floats]:
+    """Average the guess with the most votes and those that agree with it, the nearest of each row, by their errors."""
+    best = int(np.argmax([vote.max() for vote in votes]))
+    at, source = votes[best].argmax(), asked[best]
+    chosen = Guesses(source.mu[[at]], source.error[[at]], source.reads)
+    total, weight = np.zeros(len(chosen.reads)), np.zeros(len(chosen.reads))
     for guesses in asked:
-        like = np.flatnonzero(chosen.like(guesses)[0])
+        like = chosen.like(guesses)[1]
         if len(like):
-            one = like[np.abs(guesses.mu[like] - chosen.mu).sum(axis=1).argmin()]
+            one = like[np.abs((guesses.mu[like] - chosen.mu)[:, chosen.reads & guesses.reads]).sum(axis=1).argmin()]
             total += guesses.mu[one] / guesses.error[one] ** 2
             weight += 1.0 / guesses.error[one] ** 2
-    return total / np.maximum(weight, 1e-300), 1.0 / np.sqrt(np.maximum(weight, 1e-300))
+    with np.errstate(divide="ignore"):
+        return total / np.maximum(weight, 1e-300), 1.0 / np.sqrt(weight)

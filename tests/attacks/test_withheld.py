@@ -1,0 +1,72 @@
+"""Withheld eigenvalues: whoever shares exact eigenvectors has shared them too; nobody is told what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import lograb
+from lograb.attacks.posterior.precision import rounding_error
+from lograb.attacks.posterior.withheld import find_values
+from lograb.types import Floats
+
+
+def spectrum(graph: nx.Graph, k: int) -> tuple[Floats, Floats]:
+    values, vectors = np.linalg.eigh(nx.normalized_laplacian_matrix(graph).toarray())
+    return vectors[:, :k], values[:k]
+
+
+def apart(*graphs: nx.Graph) -> nx.Graph:
+    return nx.disjoint_union_all(graphs)
+
+
+TREE = nx.random_labeled_tree(150, seed=1)
+CLUSTERED = nx.powerlaw_cluster_graph(200, 2, 0.3, seed=2)
+
+
+@pytest.mark.parametrize(("digits", "error"), [(np.float64, 1e-9), (np.float32, 1e-4)])
+@pytest.mark.parametrize(("graph", "k"), [(TREE, 6), (CLUSTERED, 6), (CLUSTERED, 24), (apart(TREE, CLUSTERED), 24)])
+def test_they_follow_from_exact_eigenvectors(graph: nx.Graph, k: int, digits: type, error: float) -> None:
+    vectors, values = spectrum(graph, k)
+    signs = np.random.default_rng(3).choice([-1.0, 1.0], k)
+    shared = (vectors * signs).astype(digits).astype(float)
+    found = find_values(shared, rounding_error(shared))
+    assert found is not None
+    assert found.error < error
+    assert len(found.columns) > 0.9 * k
+    np.testing.assert_allclose(found.values, values[found.columns], atol=6.0 * found.error + 1e-12)
+
+
+def noisy(vectors: Floats, rng: np.random.Generator) -> Floats:
+    return vectors + 0.05 / np.sqrt(len(vectors)) * rng.standard_normal(vectors.shape)
+
+
+def shuffled(vectors: Floats, rng: np.random.Generator) -> Floats:
+    """The columns after the first, each with its entries in another order."""
+    return np.column_stack([vectors[:, :1], rng.permuted(vectors[:, 1:], axis=0)])
+
+
+def turned(vectors: Floats, rng: np.random.Generator) -> Floats:
+    """The columns after the first in another basis."""
+    turn = np.linalg.qr(rng.standard_normal((vectors.shape[1] - 1,) * 2))[0]
+    return np.column_stack([vectors[:, :1], vectors[:, 1:] @ turn])
+
+
+@pytest.mark.parametrize("spoilt", [noisy, shuffled, turned])
+def test_nothing_is_made_up(spoilt: Callable[[Floats, np.random.Generator], Floats]) -> None:
+    vectors, _ = spectrum(CLUSTERED, 12)
+    shared = spoilt(vectors, np.random.default_rng(4))
+    noise = 0.05 / np.sqrt(len(shared)) if spoilt is noisy else 0.0
+    assert find_values(shared, np.maximum(rounding_error(shared), noise)) is None
+
+
+def test_withholding_them_hides_nothing_of_an_exact_embedding() -> None:
+    graph = nx.powerlaw_cluster_graph(400, 2, 0.3, seed=6)
+    told = lograb.generate(graph, strategy="cluster", clusters=2, k=16, seed=5)
+    hidden = lograb.generate(graph, strategy="cluster", clusters=2, k=16, seed=5, eigenvalues=False)
+    assert hidden.observe().values is None
+    scores = [lograb.evaluate(instance, lograb.attack(instance, "posterior")) for instance in (told, hidden)]
+    assert scores[1].f1 > scores[0].f1 - 0.02 > 0.9
