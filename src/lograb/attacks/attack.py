@@ -60,11 +60,6 @@ class Attack(BaseModel):
             except ValidationError as error:
                 raise LograbError(f"{self.name}: {first_problem(error)}. Settings: {', '.join(known)}") from None
 
-    @classmethod
-    def version_on(cls, strategy: str, radius: int) -> str:
-        """Give the version of its answers about patches cut in this way."""
-        return cls.version
-
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:

@@ -34,7 +34,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lograb.attacks import ATTACKS
 from lograb.defences.catalog import as_defences, settle
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments.runs import RunResult, RunSpec, Task
@@ -232,7 +231,7 @@ def make_plan(
         for column, told in _columns(config, row):
             for seed in numbers:
                 instance = _instance(parameters, seed)
-                version = " ".join(filter(None, (_version_on(told, instance), *_packages(instance))))
+                version = " ".join(filter(None, (told.get("version", "1"), *_packages(instance))))
                 spec = None if origin is None else RunSpec(
                     source=dataset, origin=origin, instance=instance, **told | {"version": version})  # fmt: skip
                 cells.append(Cell(row, column, dataset, instance, spec, problem))
@@ -295,12 +294,6 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
             options = {"halo": link.halo, "negatives": link.negatives}
             yield label, _told("links", link, method, _named(link.name, given),
                                method.choose(given).model_dump(mode="json"), options)  # fmt: skip
-
-
-def _version_on(told: dict[str, Any], instance: InstanceSpec) -> str:
-    """Name the version of a method's answers about such an instance."""
-    attack = ATTACKS.get(told["method"]) if told["task"] == "reconstruction" else None
-    return str(told.get("version", "1") if attack is None else attack.version_on(instance.strategy, instance.d))
 
 
 def _packages(instance: InstanceSpec) -> list[str]:

@@ -53,15 +53,10 @@ class Posterior(PosteriorSettings, Attack):
     """The strongest attack; its parameters are those of `PosteriorSettings`."""
 
     name = "posterior"
-    version = "6"
+    version = "7"
     uses = ("members", "centres", "eigenvalues", "eigenvectors")
     scenario = "weighs all evidence on every pair and gives it a probability: the strongest here"
     cost = "pairs in patches, times patch sizes"
-
-    @classmethod
-    def version_on(cls, strategy: str, radius: int) -> str:
-        """Balls of radius 2 are solved as a whole since version 5, and what else is done is version 4."""
-        return cls.version if strategy in ("d-hop", "random") and radius == 2 else "4"
 
     def reconstruct(
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore

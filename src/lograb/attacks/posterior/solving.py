@@ -15,7 +15,7 @@ from lograb.attacks.posterior.withheld import VALUES_TO, find_values
 from lograb.types import Floats, Ints
 
 CALM = 0.01
-"""Noise of an entry, in units of 1 / √q, up to which rows are tried; their eigenvalues err by `VALUES_TO` at most."""
+"""Noise of an entry, in units of 1 / √q, up to which rows are tried."""
 LEAST_SIZE = 64
 """Members of the smallest patch whose rows are solved: smaller ones are read as well without."""
 SOLVED = 13.0

@@ -1,8 +1,9 @@
 """Withheld eigenvalues, found in the numbers: a row with few neighbours tells all of them.
 
-With x_j = u_j / √d_j the eigen-equation of member i reads Σ_{j in N(i)} x_ja = d_i μ_a x_ia in every column a. So a
-set of d_i members is a guess of all μ_a at once. For the true neighbours they descend from 1 to -1, as eigenvalues
-do; for a wrong set of m columns by chance only (1 in m! 2^m). And different rows must agree to the last digit.
+With x_j = u_j / √d_j the eigen-equation of member i reads Σ_{j in N(i)} x_ja = d_i μ_a x_ia in every column a. So
+a set of d_i members is a guess of all μ_a at once. For the true neighbours they descend from 1 to -1, as
+eigenvalues do; for a wrong set of m columns by chance only (1 in m! 2^m). And different rows must agree to the
+last digit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ VALUES_TO = 1e-4
 
 @dataclass(frozen=True)
 class Guesses:
-    """What sets of neighbours of one row make of μ, and the errors of that, shape (m, columns); who `reads` what."""
+    """What sets of neighbours of one row make of μ, with errors, (m, columns); and what it reads."""
 
     mu: Floats
     error: Floats
@@ -106,7 +107,7 @@ def find_values(vectors: Floats, error: Floats) -> Found | None:
 
 
 def _kernel(vectors: Floats, error: Floats) -> tuple[int, Ints, Ints, Floats] | None:
-    """Count the columns with eigenvalue 0: as many as components, whose degrees are whole numbers; and their doubt."""
+    """Count the columns with eigenvalue 0; number the components, as many, and give degrees with their doubt."""
     for zeros in range(1, vectors.shape[1]):
         blur = error[:, :zeros].max(axis=1)
         if (np.linalg.norm(vectors[:, :zeros], axis=1) < ALIKE * blur).any():
@@ -182,7 +183,7 @@ def _guesses(x: Floats, error: Floats, row: int, degree: int) -> Guesses:
 
 
 def _mean(asked: list[Guesses], votes: list[Ints]) -> tuple[Floats, Floats]:
-    """Average the guess with the most votes and those that agree with it, the nearest of each row, by their errors."""
+    """Average the guess with the most votes and those that agree with it, the nearest of each row."""
     best = int(np.argmax([vote.max() for vote in votes]))
     at, source = votes[best].argmax(), asked[best]
     chosen = Guesses(source.mu[[at]], source.error[[at]], source.reads)
@@ -190,7 +191,8 @@ def _mean(asked: list[Guesses], votes: list[Ints]) -> tuple[Floats, Floats]:
     for guesses in asked:
         like = chosen.like(guesses)[1]
         if len(like):
-            one = like[np.abs((guesses.mu[like] - chosen.mu)[:, chosen.reads & guesses.reads]).sum(axis=1).argmin()]
+            both = chosen.reads & guesses.reads
+            one = like[np.abs((guesses.mu[like] - chosen.mu)[:, both]).sum(axis=1).argmin()]
             total += guesses.mu[one] / guesses.error[one] ** 2
             weight += 1.0 / guesses.error[one] ** 2
     with np.errstate(divide="ignore"):
