@@ -239,7 +239,7 @@ def test_centres_are_found_as_hubs_whatever_their_position():
     instance = lograb.generate("citation", d=1, p=0.3, k=8, sigma=0.1, seed=4)
     seen = instance.observations
     which = np.flatnonzero(seen.sizes == 5)
-    batch = stack(seen, which, patch_noise(seen), True)[0]
+    batch = stack(seen, which, patch_noise(seen), np.zeros(seen.n_patches))[0]
     hub = hubs(batch, known_centres(seen))
     assert (batch.members[np.arange(len(hub)), hub] == seen.centres[batch.which]).all()
     assert len(set(hub.tolist())) > 1
@@ -268,9 +268,9 @@ def test_regular_graphs_are_rebuilt(regular, sigma):
 def alone(sigma, **settings):
     """One noisy patch of 40 nodes with its pairs, settled, and the truth."""
     instance = lograb.generate(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=1), strategy="global", k=40, sigma=sigma)
-    seen, variance = instance.observations, np.array([sigma**2])
-    scene, beliefs = survey(seen, seen, stack(seen, np.array([0]), variance, True), variance, np.array([-1]),
-                            np.empty(0, np.int64), np.random.default_rng(0),
+    seen, variance, blur = instance.observations, np.array([sigma**2]), np.zeros(1)
+    scene, beliefs = survey(seen, seen, stack(seen, np.array([0]), variance, blur), variance, blur,
+                            np.array([-1]), np.empty(0, np.int64), np.random.default_rng(0),
                             PosteriorSettings(**settings))  # fmt: skip
     return scene, beliefs, np.isin(beliefs.keys, edge_keys(instance.truth.edges, 40))
 
@@ -439,7 +439,7 @@ def test_isolated_members_are_left_out_and_nobody_else():
     parts = nx.disjoint_union_all([giant, nx.empty_graph(5), nx.path_graph(2)])
     instance = lograb.generate(parts, strategy="cluster", clusters=1, k=32, sigma=0.03)
     seen = instance.observations
-    smaller, _ = drop_isolated(seen, patch_noise(seen))
+    smaller, _ = drop_isolated(seen, patch_noise(seen), np.ones(seen.n_patches, dtype=bool))
     assert sorted(set(seen.nodes) - set(smaller.nodes)) == list(range(30, 35))
     assert attacked(instance)[1] > 0.9 * floor_and_ceiling(instance)["ceiling"]
 

@@ -23,7 +23,7 @@ def batch_of(graph: nx.Graph, k: int, sigma: float = 0.0, **options: object) -> 
     """One patch that holds a whole graph, and its adjacency matrix."""
     instance = lograb.generate(graph, strategy="global", k=k, sigma=sigma, seed=1, **options)  # type: ignore[arg-type]
     seen = instance.observe()
-    (batch,) = stack(seen, np.arange(1), patch_noise(seen), seen.values is not None)
+    (batch,) = stack(seen, np.arange(1), patch_noise(seen), np.array([np.inf if seen.values is None else 0.0]))
     return batch, nx.to_numpy_array(graph)
 
 

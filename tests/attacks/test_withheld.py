@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import lograb
+from lograb.attacks.posterior.batches import patch_noise
 from lograb.attacks.posterior.precision import rounding_error
-from lograb.attacks.posterior.withheld import find_values
+from lograb.attacks.posterior.withheld import fill_in, find_values
 from lograb.types import Floats
 
 
@@ -67,3 +68,29 @@ def test_withholding_them_hides_nothing_of_an_exact_embedding() -> None:
     assert hidden.observe().values is None
     scores = [lograb.evaluate(instance, lograb.attack(instance, "posterior")) for instance in (told, hidden)]
     assert scores[1].f1 > scores[0].f1 - 0.02 > 0.9
+
+
+def test_exact_truncated_patches_are_checked_all_the_same() -> None:
+    """Their eigenvalues are found, so that guesses can be held against them; noise leaves nothing to find."""
+    graph = nx.powerlaw_cluster_graph(300, 2, 0.3, seed=6)
+    given = {"d": 2, "k": 16, "seed": 3}
+    told, hidden, noised = (lograb.generate(graph, **given, **more).observe() for more in (  # type: ignore[arg-type]
+        {}, {"eigenvalues": False}, {"eigenvalues": False, "sigma": 1e-3}))  # fmt: skip
+    unknown = np.full(hidden.n_patches, np.inf)
+    filled, blur = fill_in(hidden, patch_noise(hidden), unknown)
+    found = np.flatnonzero(np.isfinite(blur))
+    assert len(found) > 0.9 * (hidden.ranks < hidden.sizes).sum()
+    for patch in found.tolist():
+        close = max(6.0 * blur[patch], 1e-10)
+        np.testing.assert_allclose(filled.spectrum(patch), told.spectrum(patch), atol=close)
+    assert fill_in(noised, patch_noise(noised), unknown)[0] is noised
+    answer = lograb.attack(hidden, "posterior")
+    assert answer.diagnostics["passed"][0] > 0.5 * hidden.n_patches
+
+
+def test_withheld_eigenvalues_of_complete_patches_in_pieces_are_found_too() -> None:
+    """Several components, single nodes among them: as many columns have eigenvalue 0."""
+    clustered = nx.powerlaw_cluster_graph(40, 2, 0.3, seed=6)
+    graph = nx.disjoint_union_all([clustered, nx.cycle_graph(9), nx.star_graph(5), nx.empty_graph(3)])
+    hidden = lograb.generate(graph, strategy="global", k=len(graph), eigenvalues=False)
+    assert lograb.evaluate(hidden, lograb.attack(hidden, "posterior")).f1 > 0.97

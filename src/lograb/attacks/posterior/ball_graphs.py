@@ -100,7 +100,7 @@ def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     n = scene.whole.n_nodes
     if scene.whole.protocol.d != 2 or not len(scene.ball):
         return beliefs
-    if not unsure(rule_out(beliefs, scene.ball, n), MOST_UNSURE if scene.checkable else MOST_UNCHECKED):
+    if not unsure(rule_out(beliefs, scene.ball, n), MOST_UNSURE if scene.checked else MOST_UNCHECKED):
         return beliefs
     keys = possible_pairs(scene.ball, n)
     at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lograb.attacks.known_defences import EXACT
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
 from lograb.pairs import members_of, upper_pairs
 from lograb.types import Bools, Floats, Ints, Observations
@@ -48,6 +49,8 @@ class Batch:
         Whether the columns are eigenvectors; False for an arbitrary basis of the subspace.
     guessed : bool
         Whether all `mu` are one guess that stands for what is not known.
+    exact : bool
+        Whether `mu` can be taken at their word.
     """
 
     which: Ints
@@ -59,6 +62,7 @@ class Batch:
     valued: bool
     paired: bool
     guessed: bool = False
+    exact: bool = False
 
     @property
     def size(self) -> int:
@@ -160,16 +164,19 @@ def readable(seen: Observations, variance: Floats, max_entries: int) -> tuple[In
                   "blank_by_gauge": int(blank.sum()), "over_budget": len(chosen) - len(kept)}  # fmt: skip
 
 
-def stack(seen: Observations, which: Ints, variance: Floats, use_values: bool) -> list[Batch]:
-    """Build the batches of some patches."""
+def stack(seen: Observations, which: Ints, variance: Floats, blur: Floats) -> list[Batch]:
+    """Build the batches of some patches; `blur` (n_patches,) is how much eigenvalues err, infinite if unknown."""
     batches, start = [], 0
     paired = seen.protocol.gauge != "rotation"
-    for run in runs_of_equal_shape(seen, which):
+    known = np.isfinite(blur) + (blur <= EXACT).astype(int)
+    for run in (run for kind in range(3) for run in runs_of_equal_shape(seen, which[known[which] == kind])):
         q, r = int(seen.sizes[run[0]]), int(seen.ranks[run[0]])
-        valued = use_values and seen.values is not None
-        mu = 1.0 - seen.values[seen.value_ptr[run][:, None] + np.arange(r)] if valued else np.zeros((len(run), r))  # type: ignore[index]
+        valued, exact = bool(known[run[0]]), bool(known[run[0]] > 1)
+        mu = np.zeros((len(run), r))
+        if valued and seen.values is not None:
+            mu = 1.0 - seen.values[seen.value_ptr[run][:, None] + np.arange(r)]
         entries = slice(start, start + len(run) * (q * (q - 1) // 2))
         start = entries.stop
         batches.append(Batch(run, members_of(seen, run, q), nearest_frame(observed_blocks(seen, run)), mu,
-                             variance[run], entries, valued, paired))  # fmt: skip
+                             variance[run], entries, valued, paired, exact=exact and paired))  # fmt: skip
     return batches

@@ -108,7 +108,8 @@ class Scene:
         Without isolated members, and as they came.
     batches : list of Batch
         The patches that are read.
-    variance : float array, shape (n_patches,)
+    variance, blur : float arrays, shape (n_patches,)
+        σ² of embeddings, and the standard deviation of the eigenvalues' errors, infinite where they are unknown.
     centres : int64 array, shape (n_patches,), -1 for unknown
     entry : int32 array
         For each pair in each batch: its position in the keys.
@@ -127,6 +128,7 @@ class Scene:
     whole: Observations
     batches: list[Batch]
     variance: Floats
+    blur: Floats
     centres: Ints
     entry: npt.NDArray[np.int32]
     counts: Ints
@@ -137,15 +139,14 @@ class Scene:
     progress: Progress = ignore
 
     @property
-    def checkable(self) -> bool:
-        """Whether eigenvalues are known, and which columns they belong to."""
-        used = "eigenvalues" in self.settings.channels and self.seen.values is not None
-        return used and self.seen.protocol.gauge != "rotation"
+    def checked(self) -> list[Batch]:
+        """Batches whose eigenvalues are a checksum."""
+        return [batch for batch in self.batches if batch.exact]
 
 
 def survey(
-    seen: Observations, whole: Observations, batches: list[Batch], variance: Floats, centres: Ints, ball: Ints,
-    rng: np.random.Generator, settings: PosteriorSettings, progress: Progress = ignore,
+    seen: Observations, whole: Observations, batches: list[Batch], variance: Floats, blur: Floats,
+    centres: Ints, ball: Ints, rng: np.random.Generator, settings: PosteriorSettings, progress: Progress = ignore,
 ) -> tuple[Scene, Beliefs]:  # fmt: skip
     """Number the pairs of all batches, and let membership decide what it can."""
     n, radius, use_members = whole.n_nodes, whole.protocol.d, "membership" in settings.channels
@@ -163,6 +164,7 @@ def survey(
             members = [batch.members.ravel() for batch in batches]
             occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)
             lift = np.where(closest(pairs, counts, occurrences), COMPANIONS[0 if len(ball) else 1], 0.0)
-    scene = Scene(seen, whole, batches, variance, centres, entry, counts, lift, ball, rng, settings, progress)
+    scene = Scene(seen, whole, batches, variance, blur, centres, entry, counts, lift, ball, rng, settings,
+                  progress)  # fmt: skip
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
     return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

@@ -65,13 +65,12 @@ class Question:
 
 def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Check the likeliest graph of each patch against its eigenvalues; mend it if it fails, settle it if not."""
-    if not scene.checkable:
+    if not scene.checked:
         return beliefs
-
     open_ = beliefs.open
 
     def questions() -> Iterable[Question]:
-        for batch in scene.batches:
+        for batch in scene.checked:
             entry = scene.entry[batch.entries]
             given = beliefs.log_odds[entry]
             doubtful = np.asarray(open_[entry].reshape(len(batch.which), -1).any(axis=1))
@@ -88,14 +87,14 @@ def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Check patches with open pairs again, the large ones too, given what checks and paths have told by now."""
-    for _ in range(TIMES if scene.checkable and len(scene.ball) and scene.whole.protocol.d > 1 else 0):
+    for _ in range(TIMES if scene.checked and len(scene.ball) and scene.whole.protocol.d > 1 else 0):
         view = reconcile(scene, beliefs)
         known, probability = view.known, view.probability
         doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)
         times = np.zeros(len(doubt), dtype=np.int64)
 
         def questions(view: Beliefs = view, doubt: Floats = doubt, times: Ints = times) -> Iterable[Question]:
-            for batch in scene.batches:
+            for batch in scene.checked:
                 entry = scene.entry[batch.entries]
                 open_ = (doubt[entry] > FAINT).reshape(len(batch.which), -1)
                 asked = []

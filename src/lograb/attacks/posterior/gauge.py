@@ -1,8 +1,8 @@
 """Frames whose eigenvalues, or whose pairing of columns with eigenvalues, are unknown.
 
-Withheld eigenvalues of a complete patch follow from its frame: S = U M Uᵀ has a zero diagonal and no negative
-entry, and μ_1 = 1. An arbitrary rotation of the columns leaves only the subspace: the projector alone, as if all
-kept eigenvalues were equal.
+Withheld eigenvalues of a complete patch follow from its frame: S = U M Uᵀ has a zero diagonal, but for ones of
+isolated members, and no negative entry; μ is 1 once for each component. An arbitrary rotation of the columns
+leaves only the subspace: the projector alone, as if all kept eigenvalues were equal.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from dataclasses import replace
 import numpy as np
 
 from lograb.attacks.posterior.batches import Batch
+from lograb.attacks.posterior.precision import rounding_error
+from lograb.attacks.posterior.withheld import kernel_of
 from lograb.pairs import upper_pairs
 from lograb.types import Bools, Floats
 
 TYPICAL_MU = 0.5
 SLACK, RIDGE, LEAST_RIDGE = 0.5, 30.0, 1e-6
 """How far entries of S may lie below 0, in units of σ, and the ridge in units of σ², and at least."""
+FITS = 1e-3
+"""How far from 0 the diagonal of S may be without noise, before a patch is taken to be not connected."""
 STEPS, LARGEST = 40, 200
 """How often it is looked which entries lie below 0; and members beyond which only the diagonal counts."""
 PRODUCTS = 1 << 22
@@ -34,14 +38,33 @@ def first_guess(batch: Batch) -> Batch:
         # The hidden part has mean eigenvalue -r mean / (q - r), because the trace of S is zero.
         return replace(batch, mu=np.repeat(mean * q / max(q - r, 1), r, axis=1), paired=True, valued=True,
                        guessed=True)
-    return replace(batch, mu=_from_signs(batch), valued=bool((batch.variance == 0).all()))
+    exact = bool((batch.variance == 0).all())
+    mu = _from_signs(batch, 1, np.zeros(batch.frame.shape[:2]))
+    for at in np.flatnonzero(_off(batch.frame, mu) > FITS).tolist() if exact else []:  # these are not connected
+        kernel = kernel_of(batch.frame[at], rounding_error(batch.frame[at]))
+        if kernel is not None:
+            one = replace(batch, frame=batch.frame[[at]], variance=batch.variance[[at]])
+            mu[at] = _from_signs(one, kernel.zeros, (kernel.degrees == 0).astype(float)[None])[0]
+    return replace(batch, mu=mu, valued=exact)
 
 
-def _from_signs(batch: Batch) -> Floats:
+def _off(frame: Floats, mu: Floats) -> Floats:
+    """How far from 0 the diagonal of S is at most, shape (b,)."""
+    return np.asarray(np.abs(frame**2 @ mu[:, :, None]).max(axis=(1, 2)))
+
+
+def _from_signs(batch: Batch, zeros: int, alone: Floats) -> Floats:
     """Find the eigenvalues of complete patches, shape (b, r), descending, by what S must be.
 
-    Least squares with μ_1 = 1: the diagonal is 0, and no entry lies further below 0 than noise explains. Without
-    noise the many entries that are 0 leave one solution. A ridge draws to equal spacing what neither tells.
+    Least squares: the diagonal is 0, and no entry lies further below 0 than noise explains. Without noise the many
+    entries that are 0 leave one solution. A ridge draws to equal spacing what neither tells.
+
+    Parameters
+    ----------
+    zeros : int
+        Columns with μ = 1: components.
+    alone : float array, shape (b, q)
+        1 for isolated members, whose entry on the diagonal is 1.
     """
     b, q, r = batch.frame.shape
     found, usual = np.ones((b, r)), np.linspace(1.0, -1.0, r)
@@ -53,12 +76,13 @@ def _from_signs(batch: Batch) -> Floats:
         slack = SLACK * np.sqrt(batch.variance[here])[:, None]
         squares, products = frame**2, frame[:, rows] * frame[:, cols]
         fixed = squares.swapaxes(1, 2) @ squares + ridge[:, :, None] * np.eye(r)
+        aim = (squares * alone[here, :, None]).sum(axis=1)
         below: Bools = np.zeros(products.shape[:2], dtype=bool)
-        for _ in range(STEPS):
+        for _ in range(STEPS if zeros < r else 0):
             tight = (products * below[:, :, None]).swapaxes(1, 2)
             left = fixed + 2.0 * tight @ products
-            right = ridge * usual - left[:, :, 0] - 2.0 * slack * tight.sum(axis=2)
-            found[here, 1:] = np.linalg.solve(left[:, 1:, 1:], right[:, 1:, None])[:, :, 0]
+            right = aim + ridge * usual - left[:, :, :zeros].sum(axis=2) - 2.0 * slack * tight.sum(axis=2)
+            found[here, zeros:] = np.linalg.solve(left[:, zeros:, zeros:], right[:, zeros:, None])[:, :, 0]
             before, below = below, (products @ found[here, :, None])[:, :, 0] < -slack
             if (before == below).all():
                 break

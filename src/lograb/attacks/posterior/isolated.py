@@ -20,13 +20,15 @@ LENGTH = 0.75
 """Squared length of a row that marks an isolated member."""
 
 
-def drop_isolated(seen: Observations, variance: Floats) -> tuple[Observations, Floats]:
+def drop_isolated(seen: Observations, variance: Floats, exact: Bools) -> tuple[Observations, Floats]:
     """Leave isolated members out of their patches.
 
     Parameters
     ----------
     variance : float array, shape (n_patches,)
         σ² of each patch.
+    exact : bool array, shape (n_patches,)
+        Whose eigenvalues can be taken at their word.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def drop_isolated(seen: Observations, variance: Floats) -> tuple[Observations, F
     """
     if seen.values is None or seen.protocol.gauge == "rotation":
         return seen, variance
-    zeros = np.bincount(owners(seen.value_ptr)[seen.values < ZERO], minlength=seen.n_patches)
+    zeros = np.bincount(owners(seen.value_ptr)[seen.values < ZERO], minlength=seen.n_patches) * exact
     keep = np.ones(len(seen.nodes), dtype=bool)
     blocks, values, ranks = {}, {}, seen.ranks.copy()
     for i in np.flatnonzero(zeros > 1).tolist():  # few: balls are connected
@@ -59,12 +61,12 @@ def drop_isolated(seen: Observations, variance: Floats) -> tuple[Observations, F
     return smaller, variance
 
 
-def edgeless(seen: Observations) -> Ints | None:
+def edgeless(seen: Observations, exact: Bools) -> Ints | None:
     """Find the patches without an edge: all eigenvalues are there, and all are 0. None where there are none."""
     if seen.values is None:
         return None
     nonzero = np.bincount(owners(seen.value_ptr)[seen.values >= ZERO], minlength=seen.n_patches)
-    found = np.flatnonzero(seen.complete & (seen.sizes > 1) & (nonzero == 0))
+    found = np.flatnonzero(exact & seen.complete & (seen.sizes > 1) & (nonzero == 0))
     return found if len(found) else None
 
 

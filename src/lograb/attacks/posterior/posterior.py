@@ -24,6 +24,7 @@ from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.solving import rows
 from lograb.attacks.posterior.temper import temper
+from lograb.attacks.posterior.withheld import fill_in
 from lograb.pairs import shared_pairs, unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
@@ -39,7 +40,6 @@ STAGES: tuple[tuple[str, Callable[[Scene, Beliefs], Beliefs]], ...] = (
     ("temper", temper),
 )
 """What is done, in this order. What balls say comes twice: as a whole where much is open, and path by path."""
-NEED_EXACT_VALUES = ("check", "relax", "again")
 DEFAULTS = PosteriorSettings()
 SURE = 1e-6
 """Distance from 0 and 1 that certain pairs keep."""
@@ -62,14 +62,12 @@ class Posterior(PosteriorSettings, Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Give every pair that shares a patch a probability."""
-        exact = value_noise(seen) <= EXACT  # else eigenvalues are no checksum
-        left = tuple(name for name in self.stages if exact or name not in NEED_EXACT_VALUES)
-        settings = self.model_copy(update={"stages": left})
-        return unsanitise(seen, posterior(read_values(seen), rng, settings, progress))
+        return unsanitise(seen, posterior(read_values(seen), rng, self, progress))
 
     def costs(self, seen: Observations) -> Ints:
         """Count the pairs of the patches that fit into the budget."""
-        seen, _, which, _ = _chosen(read_values(seen), self)
+        seen = read_values(seen)
+        seen, _, which, _ = _chosen(seen, patch_noise(seen), _blur(seen, self), self)
         return np.where(np.isin(np.arange(seen.n_patches), which), super().costs(seen), 0)
 
     def for_part(self, entries: int) -> Attack:
@@ -85,12 +83,14 @@ def posterior(
     use_members = "membership" in settings.channels
     if "eigenvectors" not in settings.channels:
         return _by_membership(seen, rng, use_members, progress)
-    whole, empty = seen, edgeless(seen) if _exact(seen, settings) else None
-    seen, variance, which, patches = _chosen(seen, settings)
+    variance = patch_noise(seen)
+    seen, blur = fill_in(seen, variance, _blur(seen, settings))
+    whole, empty = seen, edgeless(seen, blur <= EXACT)
+    seen, variance, which, patches = _chosen(seen, variance, blur, settings)
     centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
     ball = ball_keys(whole, centres) if use_members else np.empty(0, np.int64)
-    batches = stack(seen, which, variance, "eigenvalues" in settings.channels)
-    scene, beliefs = survey(seen, whole, batches, variance, centres, ball, rng, settings, progress)
+    batches = stack(seen, which, variance, blur)
+    scene, beliefs = survey(seen, whole, batches, variance, blur, centres, ball, rng, settings, progress)
     for name, stage in STAGES:
         if name in settings.stages and (len(which) or name == "rows"):  # which also reads what is over the budget
             beliefs = stage(scene, beliefs)
@@ -106,16 +106,17 @@ def posterior(
     return _answer(whole, keys, probability, told, empty=_members(whole, empty), missing=missing)
 
 
-def _exact(seen: Observations, settings: PosteriorSettings) -> bool:
-    """Whether eigenvalues are used, and can be taken at their word."""
-    return "eigenvalues" in settings.channels and value_noise(seen) <= EXACT
+def _blur(seen: Observations, settings: PosteriorSettings) -> Floats:
+    """Say how much the eigenvalues of each patch err, infinite where they are withheld or not to be used."""
+    used = "eigenvalues" in settings.channels and seen.values is not None
+    return np.full(seen.n_patches, value_noise(seen) if used else np.inf)
 
 
-def _chosen(seen: Observations, settings: PosteriorSettings) -> tuple[Observations, Floats, Ints, dict[str, int]]:
+def _chosen(
+    seen: Observations, variance: Floats, blur: Floats, settings: PosteriorSettings
+) -> tuple[Observations, Floats, Ints, dict[str, int]]:
     """Leave isolated members out; give σ² of all patches, choose those that are read, and count the others."""
-    variance = patch_noise(seen)
-    if _exact(seen, settings):
-        seen, variance = drop_isolated(seen, variance)
+    seen, variance = drop_isolated(seen, variance, blur <= EXACT)
     return seen, variance, *readable(seen, variance, settings.max_entries)
 
 

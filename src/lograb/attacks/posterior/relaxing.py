@@ -176,7 +176,7 @@ def _with(degrees: Degrees, at: int, mean: Floats) -> Degrees:
 def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> list[int]:
     """Find the patches of a batch that are worth it, and whose judgement does not explain what was seen."""
     degrees = beliefs.degrees.get(batch.entries.start)
-    if degrees is None or not (batch.readable and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]):
+    if degrees is None or not (batch.exact and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]):
         return []
     entry = scene.entry[batch.entries]
     worth = beliefs.open[entry].reshape(len(batch.which), -1).mean(axis=1) > OPEN

@@ -175,7 +175,7 @@ def _classes(part: _Part) -> tuple[Rows, Ints]:
     x = part.vectors[first] / root
     x_variance = (part.error[first] / root) ** 2 + (0.5 * x * (doubt / known)[:, None]) ** 2
     scaled = known[:, None] * (1.0 - part.values)
-    variance = scaled**2 * x_variance + (known[:, None] * x * part.value_error) ** 2
+    variance = scaled**2 * x_variance + (known[:, None] * part.value_error) ** 2 * (x**2 + x_variance)
     # Neighbours are close where columns are weighed by 1 / √λ (commute time).
     missing = known + np.ceil(3.0 * doubt).astype(np.int64)
     place = x / np.sqrt(part.values)

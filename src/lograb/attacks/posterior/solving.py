@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logit
 
-from lograb.attacks.known_defences import value_noise
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.precision import rounding_error
 from lograb.attacks.posterior.rows import BUDGET, VALUE_ERROR, RowFacts, solve_rows
@@ -30,7 +29,7 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     for number, batch in enumerate(scene.batches):
         where |= {int(patch): (number, at) for at, patch in enumerate(batch.which)}
     fitting = (seen.sizes > np.maximum(seen.ranks, LEAST_SIZE - 1)) & (scene.variance * seen.sizes < CALM**2)
-    budget, blur = BUDGET, value_noise(seen)
+    budget = BUDGET
     told = {"patches": 0, "solved": 0, "members": 0}
     beyond_keys, beyond, missing = [beliefs.beyond[0]], [beliefs.beyond[1]], beliefs.beyond[2]
     for patch in np.flatnonzero(fitting).tolist():
@@ -38,9 +37,9 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
         error = np.maximum(rounding_error(block), np.sqrt(scene.variance[patch]))
         if np.median(error) * np.sqrt(len(block)) > CALM:
             continue
-        if scene.checkable:
+        if np.isfinite(scene.blur[patch]):
             values = seen.spectrum(patch)
-            value_error = max(blur, float(rounding_error(values[values > 0]).max(initial=0.0)))
+            value_error = max(float(scene.blur[patch]), float(rounding_error(values[values > 0]).max(initial=0.0)))
         else:
             found = find_values(block, error)
             if found is None:

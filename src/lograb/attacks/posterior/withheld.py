@@ -8,16 +8,19 @@ last digit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from lograb.attacks.known_defences import EXACT
 from lograb.attacks.posterior.peeling import choices
+from lograb.attacks.posterior.precision import rounding_error
 from lograb.attacks.posterior.row_degrees import scales, whole_degrees
 from lograb.attacks.posterior.rows import ALIKE, ALIVE, LEAST_ERROR
+from lograb.parallel import ordered_map
 from lograb.ragged import ranges
-from lograb.types import Bools, Floats, Ints
+from lograb.types import Bools, Floats, Ints, Observations
 
 AMONG = {1: 100_000, 2: 300, 3: 60, 4: 36}
 """Among how many of the nearest members sets of so many neighbours are looked for."""
@@ -25,12 +28,16 @@ ROWS, AGREE = 40, 6
 """Rows that are asked at most, and how many must agree at least."""
 GUESSES = 3000
 """Guesses from one row beyond which it says too little."""
+FIRST = 4
+"""Columns that are looked at first."""
 CLEAR = 1e3
 """Errors that an entry must exceed for its column to be read in that row."""
 SIGMAS = 6.0
 """Errors by which guesses may differ."""
 MOST_DOUBTFUL = 0.5
 """Share of the members whose degrees may be in doubt."""
+MOST_PATCHES = 500
+"""Patches whose eigenvalues are looked for, smallest first: bounds the time, to half a minute."""
 VALUES_TO = 1e-4
 """Error of an eigenvalue that is found."""
 
@@ -48,13 +55,15 @@ class Guesses:
         columns = np.flatnonzero(self.reads & other.reads)
         if len(columns) < min(2, len(self.reads)):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        first, order = columns[0], np.argsort(other.mu[:, columns[0]])
-        room = SIGMAS * (self.error[:, first] + other.error[:, first].max(initial=0.0))
-        near = other.mu[order, first]
-        start = np.searchsorted(near, self.mu[:, first] - room)
-        count = np.searchsorted(near, self.mu[:, first] + room, side="right") - start
+        errors = self.error[:, columns].max(axis=0, initial=0.0), other.error[:, columns].max(axis=0, initial=0.0)
+        rooms = SIGMAS * (errors[0] + errors[1])
+        columns, rooms = columns[np.argsort(rooms)], np.sort(rooms)
+        order = np.argsort(other.mu[:, columns[0]])
+        near = other.mu[order, columns[0]]
+        start = np.searchsorted(near, self.mu[:, columns[0]] - rooms[0])
+        count = np.searchsorted(near, self.mu[:, columns[0]] + rooms[0], side="right") - start
         one, two = np.repeat(np.arange(len(count)), count), order[ranges(start, count)]
-        for column in columns:
+        for column in columns if len(one) else ():
             off = np.abs(self.mu[one, column] - other.mu[two, column])
             agree = off <= SIGMAS * (self.error[one, column] + other.error[two, column])
             one, two = one[agree], two[agree]
@@ -85,7 +94,7 @@ def find_values(vectors: Floats, error: Floats) -> Found | None:
     """
     q, k = vectors.shape
     error = np.maximum(error, LEAST_ERROR / np.sqrt(q))
-    kernel = _kernel(vectors, error)
+    kernel = kernel_of(vectors, error)
     if kernel is None:
         return None
     zeros, component, degrees, doubt = kernel
@@ -106,15 +115,58 @@ def find_values(vectors: Floats, error: Floats) -> Found | None:
     return Found(known, 1.0 - mu[known], float(spread[known].max())) if len(known) > zeros else None
 
 
-def _kernel(vectors: Floats, error: Floats) -> tuple[int, Ints, Ints, Floats] | None:
-    """Count the columns with eigenvalue 0; number the components, as many, and give degrees with their doubt."""
-    for zeros in range(1, vectors.shape[1]):
+def fill_in(seen: Observations, variance: Floats, blur: Floats) -> tuple[Observations, Floats]:
+    """Fill in the eigenvalues of exact truncated patches that follow from their eigenvectors.
+
+    Parameters
+    ----------
+    variance : float array, shape (n_patches,)
+        σ² of the embeddings.
+    blur : float array, shape (n_patches,)
+        Standard deviation of the eigenvalues' errors; infinite where they are withheld.
+
+    Returns
+    -------
+    seen, blur
+        With what was found.
+    """
+    asked = (variance == 0) & (seen.ranks < seen.sizes) & (seen.ranks > 1) & (blur > EXACT)
+    asked &= seen.protocol.gauge != "rotation"
+    which = np.flatnonzero(asked)
+    which = np.sort(which[np.argsort(seen.sizes[which], kind="stable")][:MOST_PATCHES])
+
+    def one(patch: int) -> Found | None:
+        block = seen.block(patch)
+        return find_values(block, rounding_error(block))
+
+    values = np.zeros(seen.value_ptr[-1]) if seen.values is None else seen.values.copy()
+    blur = blur.copy()
+    for patch, found in zip(which.tolist(), ordered_map(one, which.tolist())):
+        if found is not None and len(found.columns) == seen.ranks[patch]:
+            values[seen.value_ptr[patch] : seen.value_ptr[patch + 1]] = found.values
+            blur[patch] = found.error
+    return (replace(seen, values=values), blur) if np.isfinite(blur).any() else (seen, blur)
+
+
+class Kernel(NamedTuple):
+    """How many columns have eigenvalue 0; the components, as many; degrees of members, and their doubt."""
+
+    zeros: int
+    component: Ints
+    degrees: Ints
+    doubt: Floats
+
+
+def kernel_of(vectors: Floats, error: Floats) -> Kernel | None:
+    """Find the columns with eigenvalue 0 of nearly exact eigenvectors (q, k); `error` as in `find_values`."""
+    error = np.maximum(error, LEAST_ERROR / np.sqrt(len(vectors)))
+    for zeros in range(1, vectors.shape[1] + 1):
         blur = error[:, :zeros].max(axis=1)
         if (np.linalg.norm(vectors[:, :zeros], axis=1) < ALIKE * blur).any():
             continue  # some component has its column farther on
         component, degrees, doubt = whole_degrees(vectors[:, :zeros], blur)
         if component.max() + 1 == zeros and (degrees >= 0).all() and (doubt > 0).mean() < MOST_DOUBTFUL:
-            return zeros, component, degrees, doubt
+            return Kernel(zeros, component, degrees, doubt)
     return None
 
 
@@ -130,24 +182,32 @@ def _agreed(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Float
 
 
 def _at_scale(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Floats, Floats] | None:
-    """Ask rows, those with the fewest neighbours first, until enough agree in every column."""
+    """Ask rows, those with the fewest neighbours first: until enough agree, then for the columns still missing."""
     asked: list[Guesses] = []
     votes: list[Ints] = []
+    clear = np.abs(x) > CLEAR * error
+    mean: Guesses | None = None
     for row in _different(x, error, degrees, sure):
-        new = _guesses(x, error, row, int(degrees[row]))
+        if mean is not None and not (clear[row] & ~mean.reads).any():
+            continue
+        new = _guesses(x, error, row, int(degrees[row]), clear[row])
         if not 0 < len(new.mu) <= GUESSES:
             continue
-        found = np.ones(len(new.mu), dtype=np.int64)
-        for at, old in enumerate(asked):
-            one, two = new.like(old)
-            found[np.unique(one)] += 1
-            votes[at][np.unique(two)] += 1
         asked.append(new)
-        votes.append(found)
-        if found.max() >= AGREE and np.isfinite((mean := _mean(asked, votes))[1]).all():
-            return mean
-    needed = min(AGREE, max(2, len(asked) - 1))
-    return _mean(asked, votes) if votes and max(int(vote.max()) for vote in votes) >= needed else None
+        if mean is None:
+            votes.append(np.ones(len(new.mu), dtype=np.int64))
+            for old, vote in zip(asked[:-1], votes):
+                one, two = new.like(old)
+                votes[-1][np.unique(one)] += 1
+                vote[np.unique(two)] += 1
+            mean = _mean(asked, votes) if votes[-1].max() >= AGREE else None
+        elif len(like := mean.like(new)[1]):
+            mean = _joined(mean, new, like)
+        if mean is not None and mean.reads.all():
+            break
+    if mean is None and len(asked) > 1 and max(vote.max() for vote in votes) >= min(AGREE, max(2, len(asked) - 1)):
+        mean = _mean(asked, votes)
+    return None if mean is None else (mean.mu[0], mean.error[0])
 
 
 def _different(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> list[int]:
@@ -164,36 +224,42 @@ def _different(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> list[int
     return rows
 
 
-def _guesses(x: Floats, error: Floats, row: int, degree: int) -> Guesses:
-    """List what sets of neighbours of a row make of μ, where that descends from 1 to -1."""
-    clear = np.abs(x[row]) > CLEAR * error[row]
+def _guesses(x: Floats, error: Floats, row: int, degree: int, clear: Bools) -> Guesses:
+    """List what sets of neighbours of a row make of μ in clear columns, where that descends from 1 to -1."""
+    columns = np.flatnonzero(clear)
     away = (((x - x[row]) ** 2) / (1.0 + np.arange(x.shape[1]))).sum(axis=1)
     away[row] = np.inf
     near = np.argsort(away)[: min(AMONG[degree], len(x) - 1)]
-    sets = near[choices(len(near), degree)]
-    sums = x[sets][:, :, clear].sum(axis=1)
-    whole = degree * x[row, clear]
-    spread = (np.sqrt((error[sets][:, :, clear] ** 2).sum(axis=1)) + degree * error[row, clear]) / np.abs(whole)
-    mu, room = sums / whole, SIGMAS * spread
-    fits = (np.abs(mu) < 1.0 + room).all(axis=1)
-    fits &= (np.diff(mu, axis=1) <= room[:, 1:] + room[:, :-1]).all(axis=1)
-    found = Guesses(np.zeros((int(fits.sum()), x.shape[1])), np.full((int(fits.sum()), x.shape[1]), np.inf), clear)
-    found.mu[:, clear], found.error[:, clear] = mu[fits], spread[fits]
+    sets = near[choices(len(near), degree)] if len(columns) >= min(2, x.shape[1]) else near[:0, None]
+    for few in (columns[:FIRST], columns):  # most are ruled out by a few columns
+        whole = degree * x[row, few]
+        spread = np.sqrt(sum(error[:, few][one] ** 2 for one in sets.T)) + degree * error[row, few]
+        mu, spread = sum(x[:, few][one] for one in sets.T) / whole, spread / np.abs(whole)
+        room = SIGMAS * spread
+        fits = (np.abs(mu) < 1.0 + room).all(axis=1)
+        fits &= (np.diff(mu, axis=1) <= room[:, 1:] + room[:, :-1]).all(axis=1)
+        sets, mu, spread = sets[fits], mu[fits], spread[fits]
+    found = Guesses(np.zeros((len(sets), x.shape[1])), np.full((len(sets), x.shape[1]), np.inf), clear)
+    found.mu[:, clear], found.error[:, clear] = mu, spread
     return found
 
 
-def _mean(asked: list[Guesses], votes: list[Ints]) -> tuple[Floats, Floats]:
-    """Average the guess with the most votes and those that agree with it, the nearest of each row."""
+def _mean(asked: list[Guesses], votes: list[Ints]) -> Guesses:
+    """Average the guess with the most votes and those that agree with it."""
     best = int(np.argmax([vote.max() for vote in votes]))
     at, source = votes[best].argmax(), asked[best]
-    chosen = Guesses(source.mu[[at]], source.error[[at]], source.reads)
-    total, weight = np.zeros(len(chosen.reads)), np.zeros(len(chosen.reads))
-    for guesses in asked:
-        like = chosen.like(guesses)[1]
-        if len(like):
-            both = chosen.reads & guesses.reads
-            one = like[np.abs((guesses.mu[like] - chosen.mu)[:, both]).sum(axis=1).argmin()]
-            total += guesses.mu[one] / guesses.error[one] ** 2
-            weight += 1.0 / guesses.error[one] ** 2
-    with np.errstate(divide="ignore"):
-        return total / np.maximum(weight, 1e-300), 1.0 / np.sqrt(weight)
+    mean = Guesses(source.mu[[at]], source.error[[at]], source.reads)
+    for guesses in (*asked[:best], *asked[best + 1 :]):
+        if len(like := mean.like(guesses)[1]):
+            mean = _joined(mean, guesses, like)
+    return mean
+
+
+def _joined(mean: Guesses, guesses: Guesses, like: Ints) -> Guesses:
+    """Average a guess and the nearest of some others, by their errors."""
+    both = mean.reads & guesses.reads
+    one = like[np.abs(guesses.mu[like] - mean.mu)[:, both].sum(axis=1).argmin()]
+    weights = 1.0 / mean.error**2, 1.0 / guesses.error[[one]] ** 2
+    total = np.maximum(weights[0] + weights[1], 1e-300)
+    mu = (weights[0] * mean.mu + weights[1] * guesses.mu[one]) / total
+    return Guesses(mu, 1.0 / np.sqrt(total), mean.reads | guesses.reads)
