@@ -181,15 +181,15 @@ def _web(keys: Ints, ball: Ints, n_nodes: int) -> Web:
 
     ends = unpair(keys, n_nodes)
     size = 1 << int(np.ceil(np.log2(3 * len(keys) + 4)))
-    table, slots = np.full(size, -1, np.int64), np.zeros(size, np.int64)
-    fill(table, slots, keys)
+    table = np.full((size, 2), -1, np.int64)
+    fill(table, keys)
     centre = np.isin(np.arange(n_nodes), ball // n_nodes)
     room = np.bincount(ends.ravel(), minlength=n_nodes)
     heads = (np.cumsum(room) - room).astype(np.int64)
     zeros = np.zeros(len(keys), np.int64)
     inside: Bools = np.asarray(centre[ends].any(axis=1))
     bags = np.zeros((3, 2 * int(room.max(initial=0)) + 1), np.int64)
-    return Web(n_nodes, ends, table, slots, centre, inside, np.full(2, SPARSE), zeros.astype(bool), zeros,
+    return Web(n_nodes, ends, table, centre, inside, np.full(2, SPARSE), zeros.astype(bool), zeros,
                heads, np.zeros(n_nodes, np.int64), np.zeros(2 * len(keys), np.int64), bags)  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class Web(NamedTuple):
     n : number of nodes
     ends : int64 array, shape (m, 2)
         The pairs; every two nodes of which one is a centre and the other in its ball are among them.
-    table, slots : int64 arrays
+    table : int64 array, shape (a power of two, 2)
         Hash table: keys u * n + w with u < w, -1 where it is empty, and the numbers of their pairs.
     centre : bool array, shape (n,)
     inside : bool array, shape (m,)
@@ -57,7 +57,6 @@ class Web(NamedTuple):
     n: int
     ends: Ints
     table: Ints
-    slots: Ints
     centre: Bools
     inside: Bools
     odds: Floats
@@ -70,14 +69,14 @@ class Web(NamedTuple):
 
 
 @compiled
-def fill(table: Ints, slots: Ints, keys: Ints) -> None:
-    """Put keys into an empty table whose size is a power of two."""
+def fill(table: Ints, keys: Ints) -> None:
+    """Put keys into an empty table."""
     mask = len(table) - 1
     for number in range(len(keys)):
         at = (keys[number] * SPREAD) >> 20 & mask
-        while table[at] >= 0:
+        while table[at, 0] >= 0:
             at = (at + 1) & mask
-        table[at], slots[at] = keys[number], number
+        table[at, 0], table[at, 1] = keys[number], number
 
 
 @compiled
@@ -86,11 +85,11 @@ def find(web: Web, u: int, w: int) -> int:
     key = u * web.n + w if u < w else w * web.n + u
     mask = len(web.table) - 1
     at = (key * SPREAD) >> 20 & mask
-    while web.table[at] != key:
-        if web.table[at] < 0:
+    while web.table[at, 0] != key:
+        if web.table[at, 0] < 0:
             return -1
         at = (at + 1) & mask
-    return int(web.slots[at])
+    return int(web.table[at, 1])
 
 
 @compiled
