@@ -287,7 +287,7 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("withheld",)),
     "two flips": ({"mending._with_others": lambda *given: None}, CHECKED),
     "checks again": ({"checksum.TIMES": 0}, ("2 hops",)),
-    "messages along paths": ({"paths.MOST_UNSURE": -1.0}, ("2 hops",)),
+    "messages along paths": ({"paths.unsure": lambda beliefs: True}, ("2 hops",)),
     "classes of twins": ({"rows.CLASSES_TO": 0.0}, SOLVED),
     "measured dispersion": ({"fusion.LEAST_DISPERSION": 1.0}, ("noise", "withheld", "rotated")),
     "factor that patches share": ({"fusion.SHARED": 0.0}, ("hop",)),

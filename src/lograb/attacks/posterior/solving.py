@@ -15,20 +15,18 @@ from lograb.types import Floats, Ints
 
 CALM = 0.01
 """Noise of an entry, in units of 1 / √q, up to which rows are tried."""
-LEAST_SIZE = 64
-"""Members of the smallest patch whose rows are solved: smaller ones are read as well without."""
 SOLVED = 13.0
 """Log-odds of pairs in rows that are solved."""
 
 
 def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
-    """Solve rows of large truncated patches with little noise, and settle the pairs in them."""
+    """Solve rows of truncated patches with little noise, and settle the pairs in them."""
     if scene.seen.protocol.gauge == "rotation":
         return beliefs
     seen, where = scene.seen, dict[int, tuple[int, int]]()
     for number, batch in enumerate(scene.batches):
         where |= {int(patch): (number, at) for at, patch in enumerate(batch.which)}
-    fitting = (seen.sizes > np.maximum(seen.ranks, LEAST_SIZE - 1)) & (scene.variance * seen.sizes < CALM**2)
+    fitting = (seen.sizes > seen.ranks) & (scene.variance * seen.sizes < CALM**2)
     budget = BUDGET
     told = {"patches": 0, "solved": 0, "members": 0}
     beyond_keys, beyond, missing = [beliefs.beyond[0]], [beliefs.beyond[1]], beliefs.beyond[2]
