@@ -124,6 +124,10 @@ class Batch:
         rows, cols = upper_pairs(self.size)
         return np.asarray(matrices[:, rows, cols]).ravel()
 
+    def for_pairs(self, values: Floats) -> Floats:
+        """Repeat what holds for each patch, (b,), for each of its pairs, flat."""
+        return np.repeat(values, self.size * (self.size - 1) // 2)
+
 
 def observed_blocks(seen: Observations, which: Ints) -> Floats:
     """Stack the embeddings of patches with equal size and rank, shape (b, q, r)."""

@@ -117,7 +117,7 @@ def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools)
     second = batch.variance**2 * (estimate**2).sum(axis=(1, 2))
     score, information, table = _inside(batch, inner, tau, second)
     slope = attenuation(batch)[:, None, None] * information
-    shared = np.zeros(())
+    shared = np.zeros_like(score)
     if batch.truncated:
         outer = _outside(batch, estimate, image, inner, tau, second, table)
         own, cross = outer.own, outer.cross

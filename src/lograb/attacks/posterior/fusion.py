@@ -40,7 +40,6 @@ LARGE, LITTLE = 500, 0.02
 ENOUGH_PAIRS = 100
 """From which the spread of errors is measured."""
 LEAST_DISPERSION = 0.1
-MOST_DISPERSION = 1.0
 LEAST_VARIANCE = 1.0 / (2 * MAX_LOG_ODDS)
 """Of what a patch reads, so that one that reads 0 or 1 says no more than `MAX_LOG_ODDS`."""
 SHARED = 0.05
@@ -278,16 +277,15 @@ def _judge(
         means = np.maximum(_chance(work, verdict), batch.matrix((verdict > 0).astype(float)))
     else:
         degrees = count_degrees(means, work.first, work.start, work.usual, scale)
-    strength = np.repeat(work.batch.strength, batch.size * (batch.size - 1) // 2)
+    strength = batch.for_pairs(work.batch.strength)
     if strength.max() < DROWNED:
         return np.zeros((4, len(strength))), None, degrees
     found = pair_evidence(batch, means, degrees.mean, work.first.isolated)
     scale = read_scale(means, found.estimate, found.variance + found.shared, degrees.mean)
-    noise, shared = batch.pairs(found.variance), found.shared
-    hidden = batch.pairs(shared) * counts if shared.ndim else np.zeros(len(noise))
-    exact = np.repeat(batch.variance == 0, batch.size * (batch.size - 1) // 2)
+    noise, shared = batch.pairs(found.variance), batch.pairs(found.shared)
+    claimed, hidden = np.maximum(noise, shared), shared * counts
     if batch.truncated:  # without noise all error is interference, which overlapping patches share
-        noise = np.where(exact, noise * counts, noise)
+        noise = np.where(batch.for_pairs(batch.variance) == 0, noise * counts, noise)
     relative = degrees.variance / degrees.mean**2 / 4
     doubt = batch.pairs(relative[:, :, None] + relative[:, None, :])
     # If the pair is an edge, its ends have more neighbours than counted now, and an edge reads less than 1.
@@ -296,10 +294,9 @@ def _judge(
     one, two = (growth[:, index].ravel() for index in upper_pairs(batch.size))
     value = 1.0 / np.sqrt((1.0 + one * more) * (1.0 + two * more))
     estimate = batch.pairs(found.estimate)
-    claimed = np.maximum(batch.pairs(found.variance), batch.pairs(shared) if shared.ndim else 0.0)
-    factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
-    factor = np.maximum(factor, LEAST_DISPERSION if last else 1.0)
-    noise, hidden = factor * noise, factor * hidden
+    if last:
+        factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
+        noise, hidden = factor * noise, factor * hidden
     return strength * _weigh(estimate, np.maximum(noise, hidden), value, doubt, counts), scale, degrees
 
 
@@ -314,4 +311,4 @@ def _dispersion(batch: Batch, squares: Floats) -> Floats:
         factor[noisy] = each[noisy].mean(axis=1)
     elif each[noisy].size >= ENOUGH_PAIRS:
         factor[noisy] = each[noisy].mean()
-    return np.repeat(np.minimum(factor, MOST_DISPERSION), each.shape[1])
+    return batch.for_pairs(np.clip(factor, LEAST_DISPERSION, 1.0))

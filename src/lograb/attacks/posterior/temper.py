@@ -49,10 +49,9 @@ def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
         return _errors(scene, beliefs, batch, probability)
 
     for batch, error in zip(batches, ordered_map(one, batches)):
-        pairs = batch.size * (batch.size - 1) // 2
         entry = scene.entry[batch.entries]
-        false += np.bincount(entry, np.repeat(error.false, pairs), size)
-        missed += np.bincount(entry, np.repeat(error.missed, pairs), size)
+        false += np.bincount(entry, batch.for_pairs(error.false), size)
+        missed += np.bincount(entry, batch.for_pairs(error.missed), size)
     counts = np.maximum(scene.counts, 1)
     false, missed = false / counts, np.minimum(missed / counts * beliefs.chance, 0.9)
     moved = probability * (1.0 - false) + (1.0 - probability) * missed
