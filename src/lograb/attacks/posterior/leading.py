@@ -99,10 +99,10 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
     variance = batch.variance[:, None] * (np.maximum(1.0 - inside, 0.0) + 0.5 * np.maximum(inside - alike, 0.0))
     sign = np.where(first.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
     entries, together = first * sign * np.sqrt(scale), None
-    if batch.valued and (zero.sum(axis=1) > 1).any():
-        several = zero.sum(axis=1, keepdims=True) > 1
+    n_zero = zero.sum(axis=1, keepdims=True)
+    several = n_zero > 1
+    if batch.valued and several.any():
         rows = batch.frame * (zero * np.sqrt(scale))[:, None, :]
-        n_zero = zero.sum(axis=1, keepdims=True)
         lengths = (rows**2).sum(axis=2) - variance * n_zero
         spread = np.sqrt(2.0 * n_zero * variance**2 + 4.0 * variance * np.maximum(lengths, 0.0))  # of a length
         lengths = np.maximum(lengths, 1e-3)

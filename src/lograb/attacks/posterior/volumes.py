@@ -69,7 +69,7 @@ class Usual:
 
     spread: float
     ratio: float
-    dense: float = 0.25
+    dense: float = SOME_DENSE
 
 
 def _fourth_powers(first: Leading) -> Floats:
@@ -78,14 +78,14 @@ def _fourth_powers(first: Leading) -> Floats:
     return np.asarray(u * u - 6 * s * u + 3 * s * s)
 
 
-def mean_square(batch: Batch) -> tuple[Floats, Floats]:
-    """Estimate the mean of (S²)_ii from the eigenvalues alone, and that of hidden eigenvalues, shapes (b,)."""
-    q, r, mu = batch.size, batch.rank, batch.mu
-    hidden = np.zeros(len(mu))
+def mean_square(batch: Batch) -> Floats:
+    """Estimate the mean of (S²)_ii from the eigenvalues alone, shape (b,)."""
+    hidden, mu = batch.size - batch.rank, batch.mu
+    total = (mu**2).sum(axis=1)
     if batch.truncated:
-        mean = -mu.sum(axis=1) / (q - r)
-        hidden = mean**2 + BULK * (mu[:, -1] - mean) ** 2
-    return ((mu**2).sum(axis=1) + (q - r) * hidden) / q, hidden
+        mean = -mu.sum(axis=1) / hidden
+        total = total + hidden * (mean**2 + BULK * (mu[:, -1] - mean) ** 2)
+    return np.asarray(total / batch.size)
 
 
 def inverse_volume(batch: Batch, first: Leading) -> Floats:
@@ -94,8 +94,7 @@ def inverse_volume(batch: Batch, first: Leading) -> Floats:
     Noise in the columns and in s is the same only in the columns with eigenvalue 0. Where it drowns the products,
     all members get the mean of (S²)_ii, which the eigenvalues alone tell.
     """
-    level, _ = mean_square(batch)
-    mu, loud = batch.mu, batch.variance[:, None] * batch.size
+    level, mu, loud = mean_square(batch), batch.mu, batch.variance[:, None] * batch.size
     inside = (batch.frame**2).sum(axis=2, keepdims=True)
     noise = batch.variance[:, None, None] * (1.0 - inside / 2)
     squares = attenuation(batch)[:, None, None] * batch.frame**2 - noise
@@ -135,8 +134,7 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
         weight += float(count[whole].sum())
         if not batch.guessed:
             ratios.append((q / (q - 1) / inverse_volume(batch, first)[:, 0])[whole])
-        if q > 3:
-            rims.append(_rims(batch, first, np.full(len(known[0]), 4.0 * (q - 1))).off)
+        rims.append(_rims(batch, first, np.full(len(known[0]), 4.0 * (q - 1))).off)
     spread = max(total / weight, 0.05) if weight else 0.5
     ratio = np.concatenate(ratios)
     typical = float(np.clip(np.median(ratio), 2.0, 40.0)) if len(ratio) else 2.0 * TYPICAL_RATIO
@@ -155,11 +153,11 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
     least, most = 2.0 * (sizes - 1), sizes * (sizes - 1)
     found = least * usual.ratio / 2.0
     if not np.isfinite(first.variance).all():
-        found = sizes / mean_square(batch)[0][:, None] if batch.valued else found
+        found = sizes / mean_square(batch)[:, None] if batch.valued else found
     elif not guessed.guessed:
         found = sizes / inverse_volume(guessed, first)
     if batch.truncated and batch.paired:
-        found = whole_volumes(first, np.clip(found, least, most), guessed.guessed)
+        found = whole_volumes(first, np.clip(found, least, most), FAR if guessed.guessed else 1)
     known = first.hubs
     if len(known[0]):
         rims = _rims(batch, first, found[known])
@@ -187,7 +185,7 @@ def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
     expected = np.tile(np.log(np.maximum(otherwise / (q - 1), 2.0)), (2, 1))
     shape = np.zeros(expected.shape)
     if batch.valued and q > 3:
-        trace = q * mean_square(batch)[0][patch]
+        trace = q * mean_square(batch)[patch]
         root = np.sqrt(np.maximum((q + 1.0) ** 2 - 4.0 * (q - 1.0) * trace, 0.0))
         x = (q + 1.0 + np.stack([root, -root])) / (2.0 * (q - 1.0))
         x = np.clip(x, 1.0 / (q - 1.0), 1.0)
@@ -224,7 +222,7 @@ def _share_dense(off: Floats) -> float:
     return share
 
 
-def whole_volumes(first: Leading, about: Floats, far: bool = False) -> Floats:
+def whole_volumes(first: Leading, about: Floats, times_as_far: int = 1) -> Floats:
     """Find the volumes near some, (b, q), with which degrees are whole numbers, as far as noise lets them be told.
 
     With d the whole number next to vol s, a member's entry √s ~ N(√(d / vol), v), and 1 / vol its chance, times
@@ -236,12 +234,12 @@ def whole_volumes(first: Leading, about: Floats, far: bool = False) -> Floats:
     found = about.copy()
     if len(fine):
         part = first.of(fine)
-        whole = _nearest_whole(part, np.maximum(about[fine], 1.0), FAR if far else 1)
+        whole = _nearest_whole(part, np.maximum(about[fine], 1.0), times_as_far)
         found[fine] = np.where(part.sizes > 1.5, whole, about[fine])
     return found
 
 
-def _nearest_whole(first: Leading, about: Floats, times_as_far: int = 1) -> Floats:
+def _nearest_whole(first: Leading, about: Floats, times_as_far: int) -> Floats:
     rough = ROUGH**2 / first.entries.shape[1]
     wide, gaps = first.variance + rough, first.entries[:, :, None] - first.entries[:, None, :]
     alike = (np.abs(gaps) < SAME * np.sqrt(wide[:, :, None] + wide[:, None, :])).astype(float)
