@@ -26,23 +26,35 @@ def edge_keys(edges: Ints, n_nodes: int) -> Ints:
     return edges[:, 0] * n_nodes + edges[:, 1]
 
 
-def patches_by_size(seen: Observations, max_size: int, n_bytes: int = 1 << 24) -> Iterator[tuple[Ints, int]]:
-    """Yield runs of b patches with equal size q (2 .. max_size) and rank, each with q * q * b * 8 <= n_bytes."""
-    sizes = seen.sizes
-    fitting = (sizes >= 2) & (sizes <= max_size)
-    for q, rank in np.unique(np.stack([sizes, seen.ranks], axis=1)[fitting], axis=0).tolist():
-        which = np.flatnonzero((sizes == q) & (seen.ranks == rank))
-        at_once = max(1, n_bytes // (8 * q * q))
-        for start in range(0, len(which), at_once):
-            yield which[start : start + at_once], q
+def patches_by_size(seen: Observations, max_size: int) -> Iterator[Ints]:
+    """Give runs of patches with equal size (2 .. max_size) and rank."""
+    return runs_of_equal_shape(seen, np.flatnonzero((seen.sizes >= 2) & (seen.sizes <= max_size)))
 
 
-def spectra_of(seen: Observations, which: Ints, q: int) -> tuple[Floats, Floats]:
+def runs_of_equal_shape(seen: Observations, which: Ints, n_bytes: int = 1 << 24) -> Iterator[Ints]:
+    """Split patches into runs of b with equal size q and rank, q * q * b * 8 <= n_bytes, smallest first."""
+    sizes, ranks = seen.sizes[which], seen.ranks[which]
+    order = np.lexsort((which, ranks, sizes))
+    changes = np.flatnonzero(np.diff(sizes[order]) | np.diff(ranks[order])) + 1
+    for run in np.split(which[order], changes):
+        if len(run):
+            at_once = max(1, n_bytes // (8 * int(seen.sizes[run[0]]) ** 2))
+            for start in range(0, len(run), at_once):
+                yield run[start : start + at_once]
+
+
+def vectors_of(seen: Observations, which: Ints) -> Floats:
+    """Stack the embeddings of patches of one size and rank, shape (b, q, rank)."""
+    q, rank = int(seen.sizes[which[0]]), int(seen.ranks[which[0]])
+    flat = seen.vectors[seen.vector_ptr[which][:, None] + np.arange(q * rank)]
+    return np.asarray(flat.reshape(len(which), q, rank))
+
+
+def spectra_of(seen: Observations, which: Ints) -> tuple[Floats, Floats]:
     """Stack the eigenvectors (b, q, rank) and eigenvalues (b, rank) of patches of one size and rank."""
     assert seen.values is not None
-    rank = int(seen.ranks[which[0]])
-    vectors = seen.vectors[seen.vector_ptr[which][:, None] + np.arange(q * rank)].reshape(len(which), q, rank)
-    return vectors, seen.values[seen.value_ptr[which][:, None] + np.arange(rank)]
+    vectors = vectors_of(seen, which)
+    return vectors, seen.values[seen.value_ptr[which][:, None] + np.arange(vectors.shape[2])]
 
 
 def too_large(seen: Observations, max_size: int) -> int:
@@ -54,9 +66,9 @@ def too_large(seen: Observations, max_size: int) -> int:
     return int(large.sum())
 
 
-def members_of(seen: Observations, which: Ints, q: int) -> Ints:
+def members_of(seen: Observations, which: Ints) -> Ints:
     """Stack the members of patches of one size, shape (b, q)."""
-    return np.asarray(seen.nodes[seen.ptr[which][:, None] + np.arange(q)])
+    return np.asarray(seen.nodes[seen.ptr[which][:, None] + np.arange(seen.sizes[which[0]])])
 
 
 def pair_keys(members: Ints, n_nodes: int) -> tuple[Ints, tuple[Ints, Ints]]:

@@ -34,9 +34,9 @@ def stacks_of(seen: Observations, max_size: int) -> Iterator[Stack]:
     if seen.values is None:
         raise LograbError("certificates need the eigenvalues, and these observations withhold them")
     hubs = _hubs(seen)
-    for which, q in patches_by_size(seen, max_size):
+    for which in patches_by_size(seen, max_size):
         after = np.full(len(which), np.nan) if seen.next_values is None else seen.next_values[which]
-        yield Stack(which, *spectra_of(seen, which, q), after, hubs[which])
+        yield Stack(which, *spectra_of(seen, which), after, hubs[which])
 
 
 def adjacency_of(patch_edges: tuple[Ints, Ints], which: Ints, q: int) -> Bools:

@@ -108,11 +108,11 @@ def _judge(
 ) -> tuple[Ints, Floats]:
     """Judge the pairs inside core patches by inner products of positions, shape (n_entries, dims)."""
 
-    def kernels(which: Ints, q: int) -> Floats:
-        rows = positions[seen.ptr[which][:, None] + np.arange(q)]
+    def kernels(which: Ints) -> Floats:
+        rows = positions[seen.ptr[which][:, None] + np.arange(seen.sizes[which[0]])]
         return np.asarray(rows @ rows.swapaxes(1, 2))
 
-    batches = [(kept, q) for which, q in patches_by_size(seen, settings.max_size)
+    batches = [kept for which in patches_by_size(seen, settings.max_size)
                if len(kept := which[trust.core[which]])]  # fmt: skip
     keys, _, margins = pair_margins(seen, batches, kernels, settings.margins, weights)
     return keys, margins

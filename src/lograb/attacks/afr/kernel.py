@@ -69,8 +69,8 @@ def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
     entropy = np.zeros(seen.n_patches)
     counts = np.zeros(seen.n_patches, dtype=np.int64)
     found: list[tuple[Ints, Ints, Ints]] = []
-    for which, q in patches_by_size(seen, settings.max_size):
-        vectors, values = spectra_of(seen, which, q)
+    for which in patches_by_size(seen, settings.max_size):
+        vectors, values = spectra_of(seen, which)
         phi = vectors * weights[seen.value_ptr[which][:, None] + np.arange(values.shape[1])][:, None, :]
         claimed = settings.margins(phi @ phi.swapaxes(1, 2), vectors, values) >= 1
         claimed[:, np.arange(claimed.shape[1]), np.arange(claimed.shape[1])] = False
@@ -88,8 +88,8 @@ def local_graphs(seen: Observations, settings: AfrSettings) -> LocalGraphs:
 
 def pair_margins(
     seen: Observations,
-    batches: list[tuple[Ints, int]],
-    kernels: Callable[[Ints, int], Floats],
+    batches: list[Ints],
+    kernels: Callable[[Ints], Floats],
     rule: Callable[[Floats, Floats, Floats], Floats],
     weights: Floats | None = None,
 ) -> tuple[Ints, Floats, Floats]:
@@ -100,9 +100,9 @@ def pair_margins(
 
     Parameters
     ----------
-    batches : list of (patch numbers, size)
+    batches : list of int arrays
         Patches of one size and rank each, as `lograb.pairs.patches_by_size` gives them.
-    kernels : function (which, q) -> float array, shape (b, q, q)
+    kernels : function (which) -> float array, shape (b, q, q)
     rule : function (kernels, vectors, values) -> margins, shape (b, q, q)
     weights : float array, shape (n_patches,), optional
         How much each patch counts in the mean entry; all alike by default.
@@ -115,21 +115,22 @@ def pair_margins(
         Means over the patches that contain a pair.
     """
     keys, found, heavy = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0)]
-    for which, q in batches:
-        pairs, (i, j) = pair_keys(members_of(seen, which, q), seen.n_nodes)
+    for which in batches:
+        pairs, (i, j) = pair_keys(members_of(seen, which), seen.n_nodes)
         keys.append(pairs.ravel())
-        found.append(kernels(which, q)[:, i, j].ravel())
+        found.append(kernels(which)[:, i, j].ravel())
         heavy.append(np.repeat(np.ones(len(which)) if weights is None else weights[which], pairs.shape[1]))
     unique, index, counts = np.unique(np.concatenate(keys), return_inverse=True, return_counts=True)
     heavier = np.concatenate(heavy)
     total, share = (np.bincount(index, w, len(unique)) for w in (heavier * np.concatenate(found), heavier))
     entries = total / share
     means, ratios, start = entries[index], [np.empty(0)], 0
-    for which, q in batches:
+    for which in batches:
+        q = int(seen.sizes[which[0]])
         i, j = np.triu_indices(q, k=1)
         kernel = np.zeros((len(which), q, q))
         kernel[:, i, j] = kernel[:, j, i] = means[start : start + len(which) * len(i)].reshape(len(which), -1)
-        ratios.append(rule(kernel, *spectra_of(seen, which, q))[:, i, j].ravel())
+        ratios.append(rule(kernel, *spectra_of(seen, which))[:, i, j].ravel())
         start += len(ratios[-1])
     return unique, entries, np.bincount(index, np.concatenate(ratios), len(unique)) / counts
 

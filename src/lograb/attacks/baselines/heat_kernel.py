@@ -84,8 +84,8 @@ def heat_kernel(
     damped = damping(seen, settings.t, settings.drop_last)
     batches = list(patches_by_size(seen, settings.max_size))
 
-    def kernels(which: Ints, q: int) -> Floats:
-        vectors, values = spectra_of(seen, which, q)
+    def kernels(which: Ints) -> Floats:
+        vectors, values = spectra_of(seen, which)
         phi = vectors * damped[seen.value_ptr[which][:, None] + np.arange(values.shape[1])][:, None, :]
         with one_blas_thread():  # so that the last bits do not depend on the number of cores
             return np.asarray(phi @ phi.swapaxes(1, 2))
@@ -108,15 +108,15 @@ def heat_kernel(
                           diagnostics={"certified_patches": certified, "skipped_patches": skipped})  # fmt: skip
 
 
-def _proofs(seen: Observations, batches: list[tuple[Ints, int]], keys: Ints) -> tuple[Floats, int]:
+def _proofs(seen: Observations, batches: list[Ints], keys: Ints) -> tuple[Floats, int]:
     """Decide the pairs of patches that pass the check: 1, -1, or 0 for the others; and count these patches."""
     total, certified = np.zeros(len(keys)), 0
-    for which, q in batches:
-        vectors, values = spectra_of(seen, which, q)
-        if vectors.shape[2] == q:
+    for which in batches:
+        vectors, values = spectra_of(seen, which)
+        if vectors.shape[2] == vectors.shape[1]:
             certain = complete_adjacency(vectors, values)[1]
             edges = certified_edges(vectors[certain], values[certain])
-            pairs, (i, j) = pair_keys(members_of(seen, which[certain], q), seen.n_nodes)
+            pairs, (i, j) = pair_keys(members_of(seen, which)[certain], seen.n_nodes)
             np.add.at(total, np.searchsorted(keys, pairs), np.where(edges[:, i, j], 1.0, -1.0))
             certified += int(certain.sum())
     return np.sign(total), certified

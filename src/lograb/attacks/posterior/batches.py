@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from lograb.attacks.known_defences import EXACT
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
-from lograb.pairs import members_of, upper_pairs
+from lograb.pairs import members_of, runs_of_equal_shape, upper_pairs, vectors_of
 from lograb.types import Bools, Floats, Ints, Observations
 
 # One (b, q, q) array of a batch; about thirty of them are alive at a time.
@@ -129,29 +129,11 @@ class Batch:
         return np.repeat(values, self.size * (self.size - 1) // 2)
 
 
-def observed_blocks(seen: Observations, which: Ints) -> Floats:
-    """Stack the embeddings of patches with equal size and rank, shape (b, q, r)."""
-    q, r = int(seen.sizes[which[0]]), int(seen.ranks[which[0]])
-    return np.asarray(seen.vectors[seen.vector_ptr[which][:, None] + np.arange(q * r)]).reshape(-1, q, r)
-
-
-def runs_of_equal_shape(seen: Observations, which: Ints) -> Iterator[Ints]:
-    """Split patches into runs of equal size and rank that fit into a batch, smallest first."""
-    sizes, ranks = seen.sizes[which], seen.ranks[which]
-    order = np.lexsort((which, ranks, sizes))
-    changes = np.flatnonzero(np.diff(sizes[order]) | np.diff(ranks[order])) + 1
-    for run in np.split(which[order], changes):
-        if len(run):
-            at_once = max(1, int(BATCH_BYTES // (8 * int(seen.sizes[run[0]]) ** 2)))
-            for start in range(0, len(run), at_once):
-                yield run[start : start + at_once]
-
-
 def patch_noise(seen: Observations) -> Floats:
     """Estimate σ² of every patch from its departure from orthonormality, shape (n_patches,)."""
     squares = np.zeros(seen.n_patches)
-    for run in runs_of_equal_shape(seen, np.flatnonzero(seen.ranks >= 2)):
-        squares[run] = departure(observed_blocks(seen, run))
+    for run in runs_of_equal_shape(seen, np.flatnonzero(seen.ranks >= 2), BATCH_BYTES):
+        squares[run] = departure(vectors_of(seen, run))
     ranks = seen.ranks.astype(float)
     return noise_levels(squares, ranks * (ranks - 1) / 2, seen.sizes.astype(float))
 
@@ -173,7 +155,8 @@ def stack(seen: Observations, which: Ints, variance: Floats, blur: Floats) -> li
     batches, start = [], 0
     paired = seen.protocol.gauge != "rotation"
     known = np.isfinite(blur) + (blur <= EXACT).astype(int)
-    for run in (run for kind in range(3) for run in runs_of_equal_shape(seen, which[known[which] == kind])):
+    kinds = [runs_of_equal_shape(seen, which[known[which] == kind], BATCH_BYTES) for kind in range(3)]
+    for run in chain(*kinds):
         q, r = int(seen.sizes[run[0]]), int(seen.ranks[run[0]])
         valued, exact = bool(known[run[0]]), bool(known[run[0]] > 1)
         mu = np.zeros((len(run), r))
@@ -181,6 +164,6 @@ def stack(seen: Observations, which: Ints, variance: Floats, blur: Floats) -> li
             mu = 1.0 - seen.values[seen.value_ptr[run][:, None] + np.arange(r)]
         entries = slice(start, start + len(run) * (q * (q - 1) // 2))
         start = entries.stop
-        batches.append(Batch(run, members_of(seen, run, q), nearest_frame(observed_blocks(seen, run)), mu,
+        batches.append(Batch(run, members_of(seen, run), nearest_frame(vectors_of(seen, run)), mu,
                              variance[run], entries, valued, paired, exact=exact and paired))  # fmt: skip
     return batches

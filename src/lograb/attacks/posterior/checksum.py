@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from lograb.attacks.posterior.batches import Batch, observed_blocks
+from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.exchanges import judge
 from lograb.attacks.posterior.graphs import EXACT, Patch, passes
 from lograb.attacks.posterior.mending import MAX_DESCENT, search
 from lograb.attacks.posterior.paths import reconcile
+from lograb.pairs import vectors_of
 from lograb.parallel import ordered_map
 from lograb.types import Bools, Floats, Ints
 
@@ -127,7 +128,7 @@ def _ask(scene: Scene, questions: Iterable[Question], size: int, what: str) -> t
     total = sum(len(batch.which) for batch in scene.batches)
 
     def one(question: Question) -> tuple[Question, Bools, Floats]:
-        return question, *_check(question, observed_blocks(scene.seen, question.batch.which))
+        return question, *_check(question, vectors_of(scene.seen, question.batch.which))
 
     for question, right, odds in ordered_map(one, questions):
         batch = question.batch

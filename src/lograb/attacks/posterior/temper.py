@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from lograb.attacks.posterior.batches import Batch, observed_blocks
+from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.attacks.posterior.degrees import LEAST_LEFT
 from lograb.attacks.posterior.leading import ZERO
+from lograb.pairs import vectors_of
 from lograb.parallel import ordered_map
 from lograb.types import Floats
 
@@ -69,7 +70,7 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
         degrees = np.maximum(p.sum(axis=2), LEAST_LEFT)
     root = 1.0 / np.sqrt(degrees)
     weights = root[:, :, None] * root[:, None, :]
-    excess, deviation = _excess(batch, observed_blocks(scene.seen, batch.which), p * weights, p, weights)
+    excess, deviation = _excess(batch, vectors_of(scene.seen, batch.which), p * weights, p, weights)
     inside = (batch.frame**2).sum(axis=2)
     heavy = weights**2 * inside[:, None, :] * free
 

@@ -70,9 +70,9 @@ class Variational(Attack):
                               "can wait: each step costs the cube of a patch's size")  # fmt: skip
         keys, chances = [np.empty(0, np.int64)], [np.empty(0)]
         elbo = np.zeros(2)
-        for which, q in patches_by_size(seen, self.max_nodes):
+        for which in patches_by_size(seen, self.max_nodes):
             for group in alike(seen, which):
-                found, pairs = _infer(seen, group, q, rng, self)
+                found, pairs = _infer(seen, group, rng, self)
                 keys.append(pairs.ravel())
                 chances.append(expit(found.log_odds).ravel())
                 elbo += found.elbo.sum(axis=1)
@@ -104,7 +104,7 @@ def gauge_blocks(seen: Observations, patch: int) -> Ints:
 
 
 def _infer(
-    seen: Observations, which: Ints, q: int, rng: np.random.Generator, settings: Variational
+    seen: Observations, which: Ints, rng: np.random.Generator, settings: Variational
 ) -> tuple[Ascent, Ints]:
     """Run the ascent for patches of one size and gauge; returns it with the pairs it is about, as keys."""
     blocks = gauge_blocks(seen, int(which[0]))
@@ -113,11 +113,11 @@ def _infer(
     rows = np.take_along_axis(rows, order[:, :, None], axis=1)
     # The ascent enlarges differences in the last bit: columns start with the sign that their largest entry gives.
     rows = rows * np.sign(np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1) + 1e-300)
-    members = np.take_along_axis(members_of(seen, which, q), order, axis=1)
+    members = np.take_along_axis(members_of(seen, which), order, axis=1)
     problem = state_problem(rows, blocks, seen.protocol.sigma, settings)
     start = np.full((len(which), problem.n_pairs), logit(problem.prior))
     found = ascend(problem, start, rng, settings.steps, settings.samples, settings.learning_rate)
-    upper = np.triu_indices(q, k=1)
+    upper = np.triu_indices(members.shape[1], k=1)
     first, second = members[:, upper[0]], members[:, upper[1]]
     return found, np.minimum(first, second) * seen.n_nodes + np.maximum(first, second)
 
