@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from scipy.special import gammaln
 
 from lograb.progress import Progress, ignore
+from lograb.ragged import ranges
 from lograb.types import Bools, Floats, Ints
 
 ACCIDENT = float(np.log(1e-6))
@@ -44,7 +45,8 @@ class Rows:
 
     `rest` (n, p) and `missing` (n,) are what the sum and the number of neighbours lack, `variance` (n, p) is that
     of the errors in `rest`, `place` (n, p) where classes lie, `size` (n,) their members, `asked` (n,) whose rows
-    are solved. `links[c]` are the classes where c is known to have neighbours, with their number.
+    are solved. `links[c]` are the classes where c is known to have neighbours, with their number;
+    `proved` says whether any row was solved by itself.
     """
 
     x: Floats
@@ -55,11 +57,12 @@ class Rows:
     size: Ints
     place: Floats
     asked: Bools
-    links: list[dict[int, int]] = field(default_factory=list)
+    links: list[dict[int, int]] = field(init=False)
+    proved: bool = False
 
     def __post_init__(self) -> None:
         n, p = self.x.shape
-        self.links, self.log_chance = [{} for _ in range(n)], np.zeros(n)
+        self.links = [{} for _ in range(n)]
         self.scale = _spread(self.x)
         self.far = (self.place**2).sum(axis=1)
         # Any three directions do; fixed ones make the answer a function of what is seen.
@@ -105,15 +108,15 @@ def _shortlist(effort: int, missing: int) -> int:
     return count
 
 
-def _candidates(state: Rows, row: int, most: int) -> tuple[Ints, Floats]:
-    """List the classes that may hold missing neighbours of a row, the nearest if there are many; and how far."""
+def _candidates(state: Rows, row: int, most: int) -> Ints:
+    """List the classes that may hold missing neighbours of a row, the nearest if there are many."""
     open_ = state.missing > 0
     open_[list(state.links[row])] = False
     open_[row] &= state.size[row] > 1
     among = np.flatnonzero(open_)
     if most != ALL and len(among) > most:
         among = np.sort(among[np.argpartition(_away(state, row, among), most)[:most]])
-    return among, _away(state, row, among) if most else np.empty(0)
+    return among
 
 
 def _away(state: Rows, row: int, among: Ints) -> Floats:
@@ -135,15 +138,14 @@ def _solve(state: Rows, row: int, missing: int, effort: int) -> float:
     """Look for the missing neighbours of a row, settle what all fitting sets hold; gives what that cost."""
     if effort == PROGRAM and not state.precise:
         return 0.0
-    most = {ALL: ALL, PROGRAM: IN_PROGRAM}.get(effort) if effort <= 0 else _shortlist(effort, missing)
-    among, away = _candidates(state, row, most or ALL)
+    most = _shortlist(effort, missing) if effort > 0 else {ALL: ALL, PROGRAM: IN_PROGRAM}[effort]
+    among = _candidates(state, row, most)
     if state.size[among].sum() < missing:
         return 0.0
-    chance = _accident(state, row, among, missing)
-    if chance > ACCIDENT:
+    if _accident(state, row, among, missing) > ACCIDENT:
         return float(len(among))
     if effort == PROGRAM:
-        sets, cost = _programmed(state, row, among, away, missing)
+        sets, cost = _programmed(state, row, among, missing)
     else:
         half = missing // 2
         parts = [among[choices(len(among), taken)] for taken in (missing - half, half)]
@@ -151,18 +153,17 @@ def _solve(state: Rows, row: int, missing: int, effort: int) -> float:
         cost = float(len(parts[0]) + len(parts[1]) + DEAR * matches)
     feasible = np.array([_feasible(state, row, chosen) for chosen in sets.tolist()], dtype=bool)
     if feasible.any():
-        _settle(state, row, sets[feasible], chance)
+        _settle(state, row, sets[feasible])
     return cost
 
 
-def _settle(state: Rows, row: int, sets: Ints, chance: float) -> None:
+def _settle(state: Rows, row: int, sets: Ints) -> None:
     """Link a row to what all sets that fit hold."""
     for other in np.unique(sets).tolist():
         counts = (sets == other).sum(axis=1)
         if counts.min() and counts.min() == counts.max():
             _link(state, row, other, int(counts[0]))
-    if len(sets) == 1:
-        state.log_chance[row] = chance
+    state.proved |= len(sets) == 1
 
 
 def _fitting(
@@ -185,7 +186,7 @@ def _fitting(
     if matches > MATCHES:
         return np.empty((0, width), dtype=np.int64), 0
     left = np.repeat(np.arange(len(ours)), count)
-    right = np.arange(len(left)) + np.repeat(low - np.cumsum(count) + count, count)
+    right = ranges(low, count)
     for ray in (1, 2):
         fits = np.abs(offered[right, ray] - wanted[left, ray]) <= reach[ray]
         left, right = left[fits], right[fits]
@@ -199,12 +200,13 @@ def _misfit(state: Rows, sets: Ints, rest: Floats, variance: Floats) -> Floats:
     return np.asarray(((rest - state.x[sets].sum(axis=1)) ** 2 / doubt).sum(axis=1))
 
 
-def _programmed(state: Rows, row: int, among: Ints, away: Floats, missing: int) -> tuple[Ints, float]:
+def _programmed(state: Rows, row: int, among: Ints, missing: int) -> tuple[Ints, float]:
     """Choose the nearest candidates that add up by a linear program; then all that fit but for two of them."""
     cost, spread = float(PROGRAM_COST * len(among)), np.maximum(np.abs(state.x[among]).mean(axis=0), 1e-300)
     room = np.minimum(state.size[among] - (among == row), missing)
     sums = np.vstack([(state.x[among] / spread).T, np.ones(len(among))])
-    answer = linprog(np.sqrt(away), A_eq=sums, b_eq=np.append(state.rest[row] / spread, missing),
+    answer = linprog(np.sqrt(_away(state, row, among)), A_eq=sums,
+                     b_eq=np.append(state.rest[row] / spread, missing),
                      bounds=np.stack([np.zeros(len(among)), room], axis=1), method="highs")  # fmt: skip
     nothing = np.empty((0, missing), dtype=np.int64), cost
     if answer.status != 0:

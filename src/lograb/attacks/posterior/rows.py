@@ -6,7 +6,7 @@ With x_j = u_j / √d_j and M = diag(1 - λ) the eigen-equation of node i reads
 
 so N(i) is a set of d_i points with a known sum. Rows with few unknown neighbours are solved, each edge found is
 subtracted from the row of its other end, and so on (`peeling`). A solved row carries its proof: its sum fits in
-all columns at once, where chance would give `log_chance`.
+all columns at once, which chance would hardly do (`ACCIDENT`).
 
 Members with equal x and equal degree cannot be told apart, and their rows have the same solution. They form a
 *class*, and what is solved are the numbers of neighbours that a member of one class has in another: if not all, it
@@ -56,8 +56,6 @@ class RowFacts:
     pairs : int array, shape (m, 2), i < j
     probability : float array, shape (m,)
         1 for edges; less where members cannot be told apart.
-    log_chance : float array, shape (q,)
-        Log probability that the row fits by chance; 0 where it was not solved by itself.
     left : float
         What is left of the budget.
     """
@@ -67,7 +65,6 @@ class RowFacts:
     solved: Bools
     pairs: Ints
     probability: Floats
-    log_chance: Floats
     left: float
 
 
@@ -110,7 +107,7 @@ def solve_rows(
         return None
     if component.max() + 1 != zero.sum():
         return None  # eigenvalues that are not 0, or noise, pass for components
-    solved, log_chance = degrees == 0, np.zeros(q)
+    solved = degrees == 0
     pairs, probability = [np.empty((0, 2), np.int64)], [np.empty(0)]
     for number in np.argsort(np.bincount(component), kind="stable").tolist():  # the large ones last
         inside = np.flatnonzero(component == number)
@@ -124,11 +121,10 @@ def solve_rows(
         if facts is None:
             degrees[inside] = -1
             continue
-        degrees[inside], solved[inside], log_chance[inside] = facts.degrees, facts.solved, facts.log_chance
+        degrees[inside], solved[inside] = facts.degrees, facts.solved
         pairs.append(inside[facts.pairs])
         probability.append(facts.probability)
-    return RowFacts(component, degrees, solved, np.concatenate(pairs), np.concatenate(probability), log_chance,
-                    budget)  # fmt: skip
+    return RowFacts(component, degrees, solved, np.concatenate(pairs), np.concatenate(probability), budget)
 
 
 @dataclass(frozen=True)
@@ -156,9 +152,9 @@ def _solve_component(part: _Part, budget: float, progress: Progress) -> tuple[Ro
         state, label = _classes(replace(part, degrees=scale * degrees, doubt=scale * part.doubt))
         trial = budget if len(possible) == 1 else min(budget, TRIAL)
         budget += peel(state, trial, progress) - trial
-        if state.log_chance.any() and len(possible) > 1:
+        if state.proved and len(possible) > 1:
             budget = peel(state, budget, progress)
-        if state.log_chance.any() or len(possible) == 1:
+        if state.proved or len(possible) == 1:
             return _facts(state, label, np.where(part.doubt > 0, -1, scale * degrees), budget), budget
     return None, budget
 
@@ -212,7 +208,7 @@ def _facts(state: Rows, label: Ints, degrees: Ints, left: float) -> RowFacts:
         pairs.append(ends)
         probability.append(np.full(len(ends), share))
     return RowFacts(np.zeros_like(label), degrees, solved[label], np.concatenate(pairs),
-                    np.concatenate(probability), state.log_chance[label], left)  # fmt: skip
+                    np.concatenate(probability), left)  # fmt: skip
 
 
 def _shares(state: Rows, solved: Bools) -> dict[tuple[int, int], float]:
