@@ -25,7 +25,7 @@ from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.solving import rows
 from lograb.attacks.posterior.temper import temper
 from lograb.attacks.posterior.withheld import fill_in
-from lograb.pairs import shared_pairs, unpair
+from lograb.pairs import edge_keys, shared_pairs, unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Floats, Ints, Observations, Reconstruction
 
@@ -164,7 +164,7 @@ def _by_membership(
             told = {"rule": "balls", "balls": drawn.agreement}
             return _answer(seen, keys, np.clip(drawn.probability, SURE, 1.0 - SURE), told, empty=empty)
     found = membership(seen, rng)
-    keys = found.edges[:, 0] * seen.n_nodes + found.edges[:, 1]
+    keys = edge_keys(found.edges, seen.n_nodes)
     sure = found.diagnostics["rule"] != "co-occurrence"
     probability = np.full(len(keys), 1 - SURE if sure else CO_OCCURRENCE)
     return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]}, sure, empty)

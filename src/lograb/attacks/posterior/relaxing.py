@@ -164,7 +164,7 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 
 def _log_odds(probability: Floats) -> Floats:
-    return np.asarray(np.clip(logit(np.clip(probability, 1e-9, 1.0 - 1e-9)), -CERTAIN, CERTAIN))
+    return np.asarray(np.clip(logit(probability), -CERTAIN, CERTAIN))
 
 
 def _with(degrees: Degrees, at: int, mean: Floats) -> Degrees:
@@ -227,7 +227,7 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
         else:
             tried = np.sqrt(tried)
     found = (1.0 - DOUBT) * np.minimum(one.pairs(best.share[None]), 1.0) + DOUBT * beliefs.chance[entry]
-    found = expit(SHARP * logit(np.clip(found, 1e-9, 1.0 - 1e-9)))
+    found = expit(SHARP * logit(found))
     if quiet:
         return found, best.mean
     now = beliefs.degrees[batch.entries.start].mean[at]

@@ -53,8 +53,7 @@ def verdicts(pairs: Ints, ball: Ints, centres: Ints, n_nodes: int, radius: int) 
     for one, other in ((pairs[:, 0], pairs[:, 1]), (pairs[:, 1], pairs[:, 0])):
         asked = np.flatnonzero(is_centre[one])
         keys = one[asked] * n_nodes + other[asked]
-        at = np.minimum(np.searchsorted(ball, keys), max(len(ball) - 1, 0))
-        inside = ball[at] == keys if len(ball) else np.zeros(len(keys), dtype=bool)
+        inside = np.isin(keys, ball)
         verdict[asked[~inside]] = -1
         if radius == 1:
             asked = asked[inside]

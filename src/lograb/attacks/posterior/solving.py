@@ -77,7 +77,7 @@ def _odds(facts: RowFacts) -> Floats:
     apart = facts.component[:, None] != facts.component[None, :]
     odds = np.where(apart | facts.solved[:, None] | facts.solved[None, :], -SOLVED, 0.0)
     i, j = facts.pairs.T
-    odds[i, j] = np.clip(logit(np.clip(facts.probability, 1e-9, 1.0 - 1e-9)), -SOLVED, SOLVED)
+    odds[i, j] = np.clip(logit(facts.probability), -SOLVED, SOLVED)
     # Ties of even odds are settled too: as far as they can be.
     odds[i, j] = np.where(odds[i, j] == 0, 1e-9, odds[i, j])
     upper: tuple[Ints, Ints] = np.triu_indices(q, k=1)

@@ -23,12 +23,10 @@ from lograb.types import Floats
 
 TRUST = 0.5
 """Share of the error shown that is put down to wrong pairs; the rest is wrong degrees."""
-SHARED_RATE = 0.05
-"""Standard deviation of the share of wrong pairs between patches of one shape."""
+SHARED_RATE, LIKELY_RATE = 0.05, 0.3
+"""Standard deviations of the share of wrong pairs: between patches of one shape, and of what all share."""
 TOLERANCE = 0.15
 """Share of the edges by which the number that degrees tell may be off."""
-LIKELY_RATE = 0.3
-"""And of what all of them have in common, around 0."""
 
 
 class Error(NamedTuple):
@@ -56,7 +54,7 @@ def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
     counts = np.maximum(scene.counts, 1)
     false, missed = false / counts, np.minimum(missed / counts * beliefs.chance, 0.9)
     moved = probability * (1.0 - false) + (1.0 - probability) * missed
-    odds = np.clip(logit(np.clip(moved, 1e-9, 1.0 - 1e-9)), -CERTAIN, CERTAIN)
+    odds = np.clip(logit(moved), -CERTAIN, CERTAIN)
     return beliefs.settle(beliefs.open, odds, Status.OPEN)
 
 
