@@ -151,20 +151,15 @@ def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:
     ends = unpair(edges, n_nodes)
     ends = np.concatenate([ends, ends[:, ::-1]])
     sizes = np.diff(inside.indptr)[ends[:, 1]]
-    if sizes.sum() > MOST_MEMBERS:
+    if sizes.sum() > MOST_MEMBERS or not len(keys):
         return barred
     ends = ends[sizes > 0]
     joined = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
-    met = (joined @ inside).tocoo()
-    found = met.row.astype(np.int64) * n_nodes + met.col
-    order = np.argsort(found)
-    found, times = np.append(found[order], -1), np.append(met.data[order], 0.0)
-    needed = np.diff(joined.indptr)
+    met, needed = joined @ inside, np.diff(joined.indptr)
+    met.sort_indices()  # to look pairs up is quick then
     one, other = unpair(keys, n_nodes).T
     for i, j in ((one, other), (other, one)):
-        wanted = i * n_nodes + j
-        place = np.searchsorted(found[:-1], wanted)
-        barred |= np.where(found[place] == wanted, times[place], 0.0) < needed[i]
+        barred |= met[i, j] < needed[i]
     return barred
 
 
