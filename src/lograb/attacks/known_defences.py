@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from lograb.attacks.cut import best_expected_f1
 from lograb.defences import as_defences, noise_of
-from lograb.pairs import edge_keys, shared_pairs
+from lograb.pairs import shared_pairs
 from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 USELESS = 0.5
@@ -116,17 +116,13 @@ def _alike(
     shown = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
     if not len(likely) or float((shown.sum(axis=1) ** 2).sum()) > MOST_PATHS:
         return np.zeros(len(pairs), np.int64), np.array([scores[counted].sum()]), np.array([decided])
-    common = sp.triu(shown @ shown, k=1, format="coo")
-    keys, many = common.row.astype(np.int64) * n + common.col, common.data
-    order = np.argsort(keys)
-    keys, many = keys[order], many[order]
-    wanted = edge_keys(pairs, n)
-    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    found = np.where(keys[at] == wanted, many[at], 0.0) if len(keys) else np.zeros(len(wanted))
-    alike = np.searchsorted(BINS, found, side="right") - 1
+    common = sp.csr_array(sp.triu(shown @ shown, k=1))
+    common.sort_indices()  # to look pairs up is quick then
+    alike = np.searchsorted(BINS, common[pairs[:, 0], pairs[:, 1]], side="right") - 1
+    one, other, many = sp.find(common)
     if seen.centres is not None and seen.protocol.d == 1:  # as `decided` counts
         ends = np.isin(np.arange(n), seen.centres)
-        many = many[ends[keys // n] | ends[keys % n]]
+        many = many[ends[one] | ends[other]]
     inside = np.bincount(np.searchsorted(BINS, many, side="right") - 1, minlength=len(BINS)).astype(float)
     inside[0] = decided - inside[1:].sum()
     shown_there = np.bincount(alike, scores * counted, minlength=len(BINS)).astype(float)
