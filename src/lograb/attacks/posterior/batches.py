@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 
 from lograb.attacks.known_defences import EXACT
+from lograb.attacks.posterior.isolated import ZERO
 from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
 from lograb.pairs import members_of, runs_of_equal_shape, upper_pairs, vectors_of
 from lograb.types import Bools, Floats, Ints, Observations
@@ -21,8 +22,6 @@ NOTHING, APART = 0.02, 0.1
 which a patch is not connected."""
 MOST_ENTRY = 0.55
 """Square of an entry of the first eigenvector, which is at most 1/2 on a connected patch."""
-ONE = 1.0 - 1e-7
-"""From which μ = 1 - λ counts as 1."""
 DROWNED = 1e-3
 """Strength below which the embedding of a patch is not read: its members and eigenvalues are."""
 
@@ -91,7 +90,7 @@ class Batch:
             return np.zeros(len(self.which))
         heard = 1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2)
         if self.readable and self.truncated:
-            heard = heard * (self.mu < ONE).any(axis=1)
+            heard = heard * (self.mu < 1.0 - ZERO).any(axis=1)
         return np.asarray(heard)
 
     @property

@@ -21,7 +21,8 @@ from lograb.attacks.posterior.degrees import (
 )
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess
-from lograb.attacks.posterior.leading import ZERO, Leading, leading
+from lograb.attacks.posterior.isolated import ZERO
+from lograb.attacks.posterior.leading import Leading, leading
 from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
 from lograb.pairs import upper_pairs
 from lograb.parallel import ordered_map

@@ -14,10 +14,8 @@ import numpy as np
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.evidence import attenuation
+from lograb.attacks.posterior.isolated import LENGTH, ZERO
 from lograb.types import Bools, Floats, Ints
-
-ZERO = 1e-6
-"""Eigenvalues below this count as 0."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Leading:
     @property
     def isolated(self) -> Bools:
         """Members without an edge in the patch, shape (b, q): d / vol is 1 there, and at most 1/2 elsewhere."""
-        return np.asarray(self.entries**2 > 0.75) & (self.together is not None)
+        return np.asarray(self.entries**2 > LENGTH) & (self.together is not None)
 
 
 def zero_columns(batch: Batch) -> Bools:

@@ -16,7 +16,7 @@ from scipy.special import logit
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.attacks.posterior.degrees import LEAST_LEFT
-from lograb.attacks.posterior.leading import ZERO
+from lograb.attacks.posterior.isolated import ZERO
 from lograb.pairs import vectors_of
 from lograb.parallel import ordered_map
 from lograb.types import Floats
