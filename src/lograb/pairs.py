@@ -101,13 +101,10 @@ def distinct(keys: Ints) -> Ints:
     return keys[np.diff(keys, prepend=-1) > 0]
 
 
-def mean_by_key(keys: Ints, scores: Floats, weights: Floats | None = None) -> tuple[Ints, Floats]:
-    """Average scores of the same pair, weighted by positive `weights` if given: unique keys and means."""
+def mean_by_key(keys: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    """Average scores of the same pair: unique keys and means."""
     unique, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    if weights is None:
-        return unique, np.bincount(index, weights=scores, minlength=len(unique)) / counts
-    total, share = (np.bincount(index, weights=w, minlength=len(unique)) for w in (weights * scores, weights))
-    return unique, total / share
+    return unique, np.bincount(index, weights=scores, minlength=len(unique)) / counts
 
 
 def sharing(inside: Matrix) -> Matrix:

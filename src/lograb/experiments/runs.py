@@ -13,7 +13,6 @@ from lograb.spec import InstanceSpec, Origin
 
 Task = Literal["reconstruction", "classification", "links", "statistics", "protection"]
 Status = Literal["done", "failed", "not-applicable", "timed-out"]
-STATUSES: tuple[Status, ...] = ("done", "failed", "not-applicable", "timed-out")
 
 
 class RunSpec(BaseModel):

@@ -81,8 +81,8 @@ def without_truth(stack: Stack) -> tuple[dict[str, Verdict], Bools]:
         for i in np.flatnonzero(~np.isnan(stack.next_values)):
             hub = int(stack.hubs[i]) if stack.hubs[i] >= 0 else None
             found = eliminate(stack.vectors[i], stack.values[i], float(stack.next_values[i]), hub)
-            if found.adjacency is not None:
-                edges[i], holds[i] = found.adjacency, True
+            if found is not None:
+                edges[i], holds[i] = found, True
         return {"elimination": Verdict(holds, nothing, nothing)}, edges
     edges, holds = complete_adjacency(stack.vectors, stack.values)
     rule, same = certified_threshold(q), np.zeros(b, dtype=bool)

@@ -21,8 +21,6 @@ is recovered exactly. The converse is not claimed: many patches stay undecided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from lograb.theory.certified_heat import orthonormal
@@ -31,14 +29,6 @@ from lograb.types import Bools, Floats, Ints
 
 SLACK = 1e-6
 INDEPENDENT = 1e-5
-
-
-@dataclass(frozen=True)
-class Elimination:
-    """What is proved about one patch."""
-
-    adjacency: Bools | None  # (q, q), the edges, where all of them are proved
-    n_factors: int  # degree scales that survived; none if the observation is not what the protocol promises
 
 
 def entry_bounds(vectors: Floats, values: Floats, next_value: float) -> tuple[Floats, Floats]:
@@ -78,8 +68,8 @@ def possible_degrees(first: Floats, centre: int | None = None) -> list[Ints]:
     return found
 
 
-def eliminate(vectors: Floats, values: Floats, next_value: float, centre: int | None = None) -> Elimination:
-    """Prove as many edges and non-edges of a truncated noiseless patch as the rules above can.
+def eliminate(vectors: Floats, values: Floats, next_value: float, centre: int | None = None) -> Bools | None:
+    """Prove the edges of a truncated noiseless patch by the rules above, shape (q, q); None unless all of them.
 
     Vectors have shape (q, k) with k < q; `next_value` is λ_{k+1}; `centre` the position of a node that the
     protocol says is joined to all others (1-hop patches).
@@ -87,7 +77,7 @@ def eliminate(vectors: Floats, values: Floats, next_value: float, centre: int | 
     spectrum = np.append(values, next_value)
     connected = len(values) > 0 and spectrum[1] > SLACK
     if not connected or not orthonormal(vectors):
-        return Elimination(None, 0)
+        return None
     low, high = entry_bounds(vectors, values, next_value)
     open_factors = []
     for degrees in possible_degrees(vectors[:, 0], centre):
@@ -95,10 +85,10 @@ def eliminate(vectors: Floats, values: Floats, next_value: float, centre: int | 
         if state is not None:
             open_factors.append(state)
     if len(open_factors) != 1 or (open_factors[0] < 0).any():
-        return Elimination(None, len(open_factors))
+        return None
     adjacency = open_factors[0] == 1
     certain = check_spectrum(adjacency, vectors, values, next_value).consistent
-    return Elimination(adjacency if certain else None, int(certain))
+    return adjacency if certain else None
 
 
 def _decide(low: Floats, high: Floats, vectors: Floats, values: Floats, degrees: Ints) -> Ints | None:

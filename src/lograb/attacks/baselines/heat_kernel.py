@@ -67,15 +67,13 @@ class HeatKernel(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim the pairs whose entries are large for an edge."""
-        return heat_kernel(seen, rng, self)
+        return heat_kernel(seen, self)
 
 
 DEFAULTS = HeatKernel()
 
 
-def heat_kernel(
-    seen: Observations, rng: np.random.Generator, settings: HeatKernel = DEFAULTS
-) -> Reconstruction:
+def heat_kernel(seen: Observations, settings: HeatKernel = DEFAULTS) -> Reconstruction:
     """Claim the pairs whose entries are large for an edge."""
     if seen.values is None:
         raise LograbError("the heat kernel needs the eigenvalues, and these observations withhold them")

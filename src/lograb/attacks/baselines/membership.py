@@ -48,13 +48,13 @@ class Membership(Attack):
         self, seen: Observations, rng: np.random.Generator, progress: Progress = ignore
     ) -> Reconstruction:
         """Claim what patch membership alone reveals."""
-        answer = membership(seen, rng)
+        answer = membership(seen)
         # Only claims about centres are about the graph; with flips in it they are probabilities.
         sure = answer.diagnostics["rule"] not in ("co-occurrence", "none") and seen.protocol.defences
         return replace(unsanitise(seen, replace(answer, unlisted=0.0)), unlisted=None) if sure else answer
 
 
-def membership(seen: Observations, rng: np.random.Generator) -> Reconstruction:
+def membership(seen: Observations) -> Reconstruction:
     """Claim the edges that patch membership alone reveals.
 
     In balls of radius 1 a pair is an edge if one of the two is the centre: certain where the centre is

@@ -163,7 +163,7 @@ def _by_membership(
         if drawn is not None:
             told = {"rule": "balls", "balls": drawn.agreement}
             return _answer(seen, keys, np.clip(drawn.probability, SURE, 1.0 - SURE), told, empty=empty)
-    found = membership(seen, rng)
+    found = membership(seen)
     keys = edge_keys(found.edges, seen.n_nodes)
     sure = found.diagnostics["rule"] != "co-occurrence"
     probability = np.full(len(keys), 1 - SURE if sure else CO_OCCURRENCE)
