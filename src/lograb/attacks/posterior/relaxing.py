@@ -22,7 +22,7 @@ from scipy.special import expit, logit
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.attacks.posterior.checksum import check
-from lograb.attacks.posterior.degrees import Degrees, infer_degrees
+from lograb.attacks.posterior.degrees import infer_degrees
 from lograb.attacks.posterior.fusion import hubs
 from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.volumes import whole_volumes
@@ -143,7 +143,9 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
             entry, start = scene.entry[batch.entries].reshape(len(batch.which), -1)[at], batch.entries.start
             total[entry] += found[0]
             times[entry] += 1.0
-            degrees[start] = _with(degrees[start], at, found[1])
+            mean = degrees[start].mean.copy()
+            mean[at] = found[1]
+            degrees[start] = replace(degrees[start], mean=mean)
             done.append((batch, at, entry))
     if not done:
         return beliefs
@@ -165,12 +167,6 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 def _log_odds(probability: Floats) -> Floats:
     return np.asarray(np.clip(logit(probability), -CERTAIN, CERTAIN))
-
-
-def _with(degrees: Degrees, at: int, mean: Floats) -> Degrees:
-    means = degrees.mean.copy()
-    means[at] = mean
-    return replace(degrees, mean=means)
 
 
 def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> list[int]:
