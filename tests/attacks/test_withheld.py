@@ -11,7 +11,7 @@ import pytest
 import lograb
 from lograb.attacks.posterior.batches import patch_noise
 from lograb.attacks.posterior.precision import rounding_error
-from lograb.attacks.posterior.withheld import fill_in, find_values
+from lograb.attacks.posterior.withheld import fill_in, find_values, kernel_of
 from lograb.types import Floats
 
 
@@ -61,6 +61,34 @@ def test_nothing_is_made_up(spoilt: Callable[[Floats, np.random.Generator], Floa
     assert find_values(shared, np.maximum(rounding_error(shared), noise)) is None
 
 
+SYMMETRIC = {
+    "equal leaves": (nx.balanced_tree(2, 6), 8),
+    "leaves of hubs": (nx.barabasi_albert_graph(150, 1, seed=0), 16),
+    "circulant": (nx.circulant_graph(100, [1, 2]), 16),
+    "solid": (nx.dodecahedral_graph(), 8),
+    "few columns": (nx.tutte_graph(), 3),
+    "cube": (nx.hypercube_graph(6), 3),
+    "square": (nx.grid_2d_graph(8, 8), 3),
+}
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_symmetry_is_not_mistaken_for_agreement(name: str) -> None:
+    """Rows that are alike agree on wrong sets too: the other leaf of a twin, every second node of a circle."""
+    graph, k = SYMMETRIC[name]
+    vectors, values = spectrum(graph, k)
+    found = find_values(vectors, rounding_error(vectors))
+    assert found is None or np.abs(found.values - values[found.columns]).max() < 1e-6
+
+
+def test_many_components_take_no_time() -> None:
+    graph = nx.disjoint_union_all([nx.random_labeled_tree(5, seed=seed) for seed in range(60)])
+    kernel = kernel_of(spectrum(graph, 80)[0], np.full((300, 80), 1e-16))
+    assert kernel is not None
+    assert kernel.zeros == 60
+    assert (kernel.degrees == [degree for _, degree in graph.degree()]).all()
+
+
 def test_withholding_them_hides_nothing_of_an_exact_embedding() -> None:
     graph = nx.powerlaw_cluster_graph(400, 2, 0.3, seed=6)
     told = lograb.generate(graph, strategy="cluster", clusters=2, k=16, seed=5)
@@ -77,13 +105,13 @@ def test_exact_truncated_patches_are_checked_all_the_same() -> None:
     told, hidden, noised = (lograb.generate(graph, **given, **more).observe() for more in (  # type: ignore[arg-type]
         {}, {"eigenvalues": False}, {"eigenvalues": False, "sigma": 1e-3}))  # fmt: skip
     unknown = np.full(hidden.n_patches, np.inf)
-    filled, blur = fill_in(hidden, patch_noise(hidden), unknown)
+    filled, blur, _ = fill_in(hidden, patch_noise(hidden), unknown)
     found = np.flatnonzero(np.isfinite(blur))
-    assert len(found) > 0.9 * (hidden.ranks < hidden.sizes).sum()
+    assert len(found) > 0.75 * (hidden.ranks < hidden.sizes).sum()
     for patch in found.tolist():
         close = max(6.0 * blur[patch], 1e-10)
         np.testing.assert_allclose(filled.spectrum(patch), told.spectrum(patch), atol=close)
-    assert fill_in(noised, patch_noise(noised), unknown)[0] is noised
+    assert not fill_in(noised, patch_noise(noised), unknown)[2]
     answer = lograb.attack(hidden, "posterior")
     assert answer.diagnostics["passed"][0] > 0.5 * hidden.n_patches
 

@@ -14,6 +14,7 @@ from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.degrees import Degrees
 from lograb.attacks.posterior.rules import closest, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
+from lograb.attacks.posterior.withheld import Found
 from lograb.pairs import pair_keys, unpair
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints, Observations
@@ -110,6 +111,8 @@ class Scene:
         The patches that are read.
     variance, blur : float arrays, shape (n_patches,)
         σ² of embeddings, and the standard deviation of the eigenvalues' errors, infinite where they are unknown.
+    found : dict of Found
+        By patch: eigenvalues that follow from the eigenvectors, of some columns.
     centres : int64 array, shape (n_patches,), -1 for unknown
     entry : int32 array
         For each pair in each batch: its position in the keys.
@@ -129,6 +132,7 @@ class Scene:
     batches: list[Batch]
     variance: Floats
     blur: Floats
+    found: dict[int, Found]
     centres: Ints
     entry: npt.NDArray[np.int32]
     counts: Ints
@@ -146,7 +150,8 @@ class Scene:
 
 def survey(
     seen: Observations, whole: Observations, batches: list[Batch], variance: Floats, blur: Floats,
-    centres: Ints, ball: Ints, rng: np.random.Generator, settings: PosteriorSettings, progress: Progress = ignore,
+    found: dict[int, Found], centres: Ints, ball: Ints, rng: np.random.Generator, settings: PosteriorSettings,
+    progress: Progress = ignore,
 ) -> tuple[Scene, Beliefs]:  # fmt: skip
     """Number the pairs of all batches, and let membership decide what it can."""
     n, radius, use_members = whole.n_nodes, whole.protocol.d, "membership" in settings.channels
@@ -164,7 +169,7 @@ def survey(
             members = [batch.members.ravel() for batch in batches]
             occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)
             lift = np.where(closest(pairs, counts, occurrences), COMPANIONS[0 if len(ball) else 1], 0.0)
-    scene = Scene(seen, whole, batches, variance, blur, centres, entry, counts, lift, ball, rng, settings,
+    scene = Scene(seen, whole, batches, variance, blur, found, centres, entry, counts, lift, ball, rng, settings,
                   progress)  # fmt: skip
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
     return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

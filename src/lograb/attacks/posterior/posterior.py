@@ -84,13 +84,13 @@ def posterior(
     if "eigenvectors" not in settings.channels:
         return _by_membership(seen, rng, use_members, progress)
     variance = patch_noise(seen)
-    seen, blur = fill_in(seen, variance, _blur(seen, settings))
+    seen, blur, found = fill_in(seen, variance, _blur(seen, settings))
     whole, empty = seen, edgeless(seen, blur <= EXACT)
     seen, variance, which, patches = _chosen(seen, variance, blur, settings)
     centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
     ball = ball_keys(whole, centres) if use_members else np.empty(0, np.int64)
     batches = stack(seen, which, variance, blur)
-    scene, beliefs = survey(seen, whole, batches, variance, blur, centres, ball, rng, settings, progress)
+    scene, beliefs = survey(seen, whole, batches, variance, blur, found, centres, ball, rng, settings, progress)
     for name, stage in STAGES:
         if name in settings.stages and (len(which) or name == "rows"):  # which also reads what is over the budget
             beliefs = stage(scene, beliefs)

@@ -10,11 +10,9 @@ from scipy.special import logit
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.precision import rounding_error
 from lograb.attacks.posterior.rows import BUDGET, VALUE_ERROR, RowFacts, solve_rows
-from lograb.attacks.posterior.withheld import VALUES_TO, find_values
+from lograb.attacks.posterior.withheld import CALM, VALUES_TO
 from lograb.types import Floats, Ints
 
-CALM = 0.01
-"""Noise of an entry, in units of 1 / √q, up to which rows are tried."""
 SOLVED = 13.0
 """Log-odds of pairs in rows that are solved."""
 
@@ -35,18 +33,18 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
         error = np.maximum(rounding_error(block), np.sqrt(scene.variance[patch]))
         if np.median(error) * np.sqrt(len(block)) > CALM:
             continue
-        if np.isfinite(scene.blur[patch]):
+        value_error = float(scene.blur[patch])
+        if value_error <= VALUES_TO:
             values = seen.spectrum(patch)
-            value_error = max(float(scene.blur[patch]), float(rounding_error(values[values > 0]).max(initial=0.0)))
+        elif patch in scene.found:
+            columns, values, value_error = scene.found[patch]
+            block, error = block[:, columns], error[:, columns]
         else:
-            found = find_values(block, error)
-            if found is None:
-                continue
-            block, error = block[:, found.columns], error[:, found.columns]
-            values, value_error = found.values, found.error
+            continue
+        value_error = max(value_error, VALUE_ERROR, float(rounding_error(values[values > 0]).max(initial=0.0)))
         if not values.any() or value_error > VALUES_TO:  # components and degrees only, or too vague
             continue
-        facts = solve_rows(block, values, error, max(value_error, VALUE_ERROR), budget, scene.progress)
+        facts = solve_rows(block, values, error, value_error, budget, scene.progress)
         if facts is None:
             continue
         budget = facts.left

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lograb.attacks.known_defences import EXACT
 from lograb.attacks.posterior.peeling import choices
 from lograb.attacks.posterior.precision import rounding_error
-from lograb.attacks.posterior.row_degrees import scales, whole_degrees
+from lograb.attacks.posterior.row_degrees import components, scales, whole_degrees
 from lograb.attacks.posterior.rows import ALIKE, ALIVE, LEAST_ERROR
 from lograb.parallel import ordered_map
 from lograb.ragged import ranges
@@ -24,8 +23,12 @@ from lograb.types import Bools, Floats, Ints, Observations
 
 AMONG = {1: 100_000, 2: 300, 3: 60, 4: 36}
 """Among how many of the nearest members sets of so many neighbours are looked for."""
-ROWS, AGREE = 40, 6
-"""Rows that are asked at most, and how many must agree at least."""
+ROWS, ALONE, AGREE = 40, 16, 6
+"""Rows that are asked at most, and without agreement; and how many must agree, but where fewer can be asked."""
+LEAST_COLUMNS, LEAST_ROWS = 2, 4
+"""Columns in which rows must agree, and the fewest rows that do, at least."""
+CALM = 0.01
+"""Noise of an entry, in units of 1 / √q, up to which rows are asked."""
 GUESSES = 3000
 """Guesses from one row beyond which it says too little."""
 FIRST = 4
@@ -37,7 +40,7 @@ SIGMAS = 6.0
 MOST_DOUBTFUL = 0.5
 """Share of the members whose degrees may be in doubt."""
 MOST_PATCHES = 500
-"""Patches whose eigenvalues are looked for, smallest first: bounds the time, to half a minute."""
+"""Patches whose eigenvalues are looked for, smallest first: bounds the time, to a minute or two."""
 VALUES_TO = 1e-4
 """Error of an eigenvalue that is found."""
 
@@ -51,11 +54,11 @@ class Guesses:
     reads: Bools
 
     def like(self, other: Guesses) -> tuple[Ints, Ints]:
-        """List which of them agree with which others in all columns that both rows read, two at least."""
+        """List which of them agree with which others in all columns that both rows read."""
         columns = np.flatnonzero(self.reads & other.reads)
-        if len(columns) < min(2, len(self.reads)):
+        if len(columns) < LEAST_COLUMNS:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        errors = self.error[:, columns].max(axis=0, initial=0.0), other.error[:, columns].max(axis=0, initial=0.0)
+        errors = [one.error[:, columns].max(axis=0, initial=0.0) for one in (self, other)]
         rooms = SIGMAS * (errors[0] + errors[1])
         columns, rooms = columns[np.argsort(rooms)], np.sort(rooms)
         order = np.argsort(other.mu[:, columns[0]])
@@ -115,8 +118,8 @@ def find_values(vectors: Floats, error: Floats) -> Found | None:
     return Found(known, 1.0 - mu[known], float(spread[known].max())) if len(known) > zeros else None
 
 
-def fill_in(seen: Observations, variance: Floats, blur: Floats) -> tuple[Observations, Floats]:
-    """Fill in the eigenvalues of exact truncated patches that follow from their eigenvectors.
+def fill_in(seen: Observations, variance: Floats, blur: Floats) -> tuple[Observations, Floats, dict[int, Found]]:
+    """Find the eigenvalues of truncated patches that follow from their eigenvectors.
 
     Parameters
     ----------
@@ -128,24 +131,29 @@ def fill_in(seen: Observations, variance: Floats, blur: Floats) -> tuple[Observa
     Returns
     -------
     seen, blur
-        With what was found.
+        With the eigenvalues of exact patches that were found in all columns.
+    found : dict
+        Of all patches, what was found.
     """
-    asked = (variance == 0) & (seen.ranks < seen.sizes) & (seen.ranks > 1) & (blur > EXACT)
+    asked = (variance * seen.sizes < CALM**2) & (seen.ranks < seen.sizes) & (seen.ranks > 1) & (blur > VALUES_TO)
     asked &= seen.protocol.gauge != "rotation"
     which = np.flatnonzero(asked)
     which = np.sort(which[np.argsort(seen.sizes[which], kind="stable")][:MOST_PATCHES])
 
     def one(patch: int) -> Found | None:
         block = seen.block(patch)
-        return find_values(block, rounding_error(block))
+        error = np.maximum(rounding_error(block), np.sqrt(variance[patch]))
+        return find_values(block, error) if np.median(error) * np.sqrt(len(block)) < CALM else None
 
+    told = zip(which.tolist(), ordered_map(one, which.tolist()))
+    found = {patch: about for patch, about in told if about is not None}
     values = np.zeros(seen.value_ptr[-1]) if seen.values is None else seen.values.copy()
     blur = blur.copy()
-    for patch, found in zip(which.tolist(), ordered_map(one, which.tolist())):
-        if found is not None and len(found.columns) == seen.ranks[patch]:
-            values[seen.value_ptr[patch] : seen.value_ptr[patch + 1]] = found.values
-            blur[patch] = found.error
-    return (replace(seen, values=values), blur) if np.isfinite(blur).any() else (seen, blur)
+    for patch, about in found.items():
+        if variance[patch] == 0 and len(about.columns) == seen.ranks[patch]:
+            values[seen.value_ptr[patch] : seen.value_ptr[patch + 1]] = about.values
+            blur[patch] = about.error
+    return (replace(seen, values=values) if np.isfinite(blur).any() else seen), blur, found
 
 
 class Kernel(NamedTuple):
@@ -160,33 +168,42 @@ class Kernel(NamedTuple):
 def kernel_of(vectors: Floats, error: Floats) -> Kernel | None:
     """Find the columns with eigenvalue 0 of nearly exact eigenvectors (q, k); `error` as in `find_values`."""
     error = np.maximum(error, LEAST_ERROR / np.sqrt(len(vectors)))
-    for zeros in range(1, vectors.shape[1] + 1):
+    zeros = 1
+    while zeros <= vectors.shape[1]:
         blur = error[:, :zeros].max(axis=1)
-        if (np.linalg.norm(vectors[:, :zeros], axis=1) < ALIKE * blur).any():
-            continue  # some component has its column farther on
-        component, degrees, doubt = whole_degrees(vectors[:, :zeros], blur)
-        if component.max() + 1 == zeros and (degrees >= 0).all() and (doubt > 0).mean() < MOST_DOUBTFUL:
-            return Kernel(zeros, component, degrees, doubt)
+        hidden = (np.linalg.norm(vectors[:, :zeros], axis=1) < ALIKE * blur).any()  # some column is farther on
+        count = 0 if hidden else int(components(vectors[:, :zeros], blur).max()) + 1
+        if count == zeros:
+            component, degrees, doubt = whole_degrees(vectors[:, :zeros], blur)
+            if (degrees >= 0).all() and (doubt > 0).mean() < MOST_DOUBTFUL:
+                return Kernel(zeros, component, degrees, doubt)
+        zeros = max(zeros + 1, count)  # columns may split components further, and never join them
     return None
 
 
 def _agreed(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Floats, Floats] | None:
-    """Find the μ of a component on which rows agree, and their errors, at the smallest scale of degrees."""
+    """Find the μ of a component on which rows agree, and their errors, at the smallest scale of degrees.
+
+    None where equal degrees leave open which scale it is, or rows agree on several answers.
+    """
+    found: list[Guesses | None] = []
     for scale in scales(degrees) if sure.all() else [1]:
-        if scale * degrees.min() > max(AMONG):
-            return None
-        found = _at_scale(x, error, scale * degrees, sure)
-        if found is not None:
-            return found
-    return None
+        if scale * degrees.min() > max(AMONG) or (found and degrees.max() > degrees.min()):
+            break
+        mean, several = _at_scale(x, error, scale * degrees, sure)
+        found += [mean] if several or mean is not None else []
+    return None if len(found) != 1 or found[0] is None else (found[0].mu[0], found[0].error[0])
 
 
-def _at_scale(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Floats, Floats] | None:
-    """Ask rows, those with the fewest neighbours first: until enough agree, then for the columns still missing."""
+def _at_scale(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Guesses | None, bool]:
+    """Ask rows, those with the fewest neighbours first: until enough agree, then for the columns still missing.
+
+    Gives on what they agree, and whether on several answers.
+    """
     asked: list[Guesses] = []
     votes: list[Ints] = []
     clear = np.abs(x) > CLEAR * error
-    mean: Guesses | None = None
+    mean, several = None, False
     for row in _different(x, error, degrees, sure):
         if mean is not None and not (clear[row] & ~mean.reads).any():
             continue
@@ -200,14 +217,16 @@ def _at_scale(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Flo
                 one, two = new.like(old)
                 votes[-1][np.unique(one)] += 1
                 vote[np.unique(two)] += 1
-            mean = _mean(asked, votes) if votes[-1].max() >= AGREE else None
+            if votes[-1].max() >= AGREE:
+                mean, several = _mean(asked, votes)
         elif len(like := mean.like(new)[1]):
             mean = _joined(mean, new, like)
-        if mean is not None and mean.reads.all():
+        done = len(asked) == ALONE if mean is None else mean.reads.all()
+        if done:
             break
-    if mean is None and len(asked) > 1 and max(vote.max() for vote in votes) >= min(AGREE, max(2, len(asked) - 1)):
-        mean = _mean(asked, votes)
-    return None if mean is None else (mean.mu[0], mean.error[0])
+    if mean is None and LEAST_ROWS <= max((vote.max() for vote in votes), default=0) >= len(asked) - 1:
+        mean, several = _mean(asked, votes)
+    return mean, several
 
 
 def _different(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> list[int]:
@@ -230,13 +249,13 @@ def _guesses(x: Floats, error: Floats, row: int, degree: int, clear: Bools) -> G
     away = (((x - x[row]) ** 2) / (1.0 + np.arange(x.shape[1]))).sum(axis=1)
     away[row] = np.inf
     near = np.argsort(away)[: min(AMONG[degree], len(x) - 1)]
-    sets = near[choices(len(near), degree)] if len(columns) >= min(2, x.shape[1]) else near[:0, None]
+    sets = near[choices(len(near), degree)] if len(columns) >= LEAST_COLUMNS else near[:0, None]
     for few in (columns[:FIRST], columns):  # most are ruled out by a few columns
         whole = degree * x[row, few]
         spread = np.sqrt(sum(error[:, few][one] ** 2 for one in sets.T)) + degree * error[row, few]
         mu, spread = sum(x[:, few][one] for one in sets.T) / whole, spread / np.abs(whole)
         room = SIGMAS * spread
-        fits = (np.abs(mu) < 1.0 + room).all(axis=1)
+        fits = (np.abs(mu) < 1.0 + room).all(axis=1) & (mu < 1.0 - room).any(axis=1)
         fits &= (np.diff(mu, axis=1) <= room[:, 1:] + room[:, :-1]).all(axis=1)
         sets, mu, spread = sets[fits], mu[fits], spread[fits]
     found = Guesses(np.zeros((len(sets), x.shape[1])), np.full((len(sets), x.shape[1]), np.inf), clear)
@@ -244,15 +263,23 @@ def _guesses(x: Floats, error: Floats, row: int, degree: int, clear: Bools) -> G
     return found
 
 
-def _mean(asked: list[Guesses], votes: list[Ints]) -> Guesses:
-    """Average the guess with the most votes and those that agree with it."""
+def _mean(asked: list[Guesses], votes: list[Ints]) -> tuple[Guesses | None, bool]:
+    """Average the guess with the most votes and those that agree with it; None where rows agree on others too.
+
+    In symmetric graphs, or where the rows asked are alike, they do.
+    """
     best = int(np.argmax([vote.max() for vote in votes]))
     at, source = votes[best].argmax(), asked[best]
     mean = Guesses(source.mu[[at]], source.error[[at]], source.reads)
-    for guesses in (*asked[:best], *asked[best + 1 :]):
-        if len(like := mean.like(guesses)[1]):
+    for number, (guesses, vote) in enumerate(zip(asked, votes)):
+        like = mean.like(guesses)[1]
+        rivals = 2 * vote > votes[best][at]
+        rivals[like] = False
+        if rivals.any() and (mean.reads & guesses.reads).sum() >= LEAST_COLUMNS:
+            return None, True
+        if len(like) and number != best:
             mean = _joined(mean, guesses, like)
-    return mean
+    return mean, False
 
 
 def _joined(mean: Guesses, guesses: Guesses, like: Ints) -> Guesses:
