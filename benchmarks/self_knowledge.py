@@ -287,7 +287,9 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "messages along paths": ({"paths.unsure": lambda beliefs: True}, ("2 hops",)),
     "classes of twins": ({"rows.CLASSES_TO": 0.0}, SOLVED),
     "measured dispersion": ({"fusion.LEAST_DISPERSION": 1.0}, ("noise", "withheld", "rotated")),
-    "factor that patches share": ({"fusion.SHARED": 0.0}, ("hop",)),
+    "factor that patches share": ({"fusion.SHARED": 0.0}, ("hop", "clusters")),
+    "factors of what is hidden": ({"evidence.FACTORS": 1}, ("",)),
+    "error of guesses": ({"evidence.GUESS_ERROR": 0.0}, ("",)),
 }  # fmt: skip
 """What takes the place of a part that is left out, and words for what is shared where it plays one."""
 FAMILIES: dict[str, tuple[str, ...]] = {

@@ -593,3 +593,13 @@ def test_patches_without_edges_hold_no_claim():
     assert answer.nodes.tolist() == [0, 1, 2, 5, 6, 7, 8]
     drowned = lograb.generate(graph, strategy="custom", patches=[*lists, [5, 6, 7, 8]], k=4, sigma=30.0)
     assert not {(0, 1), (0, 2)} & set(map(tuple, lograb.attack(drowned, "posterior").edges.tolist()))
+
+
+def test_pairs_that_rows_leave_open_in_large_patches_are_left_to_chance():
+    """Nearly all pairs of a large patch are settled, and it is not judged: the rest is open, not impossible."""
+    trees = nx.disjoint_union_all([nx.random_labeled_tree(5, seed=seed) for seed in range(120)])
+    instance = lograb.generate(trees, strategy="global", k=160, seed=1)
+    guess = lograb.attack(instance, "posterior")
+    assert guess.diagnostics["rows"]["solved"] < len(trees)
+    score = lograb.evaluate(instance, guess)
+    assert guess.diagnostics["expected"]["f1"] == pytest.approx(score.f1, abs=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,7 +38,7 @@ BALANCE_STEPS = 3
 UNSEEN = 0.2
 """Share of the edges that a patch holds which shows no eigenvalue but 0."""
 LARGE, LITTLE = 500, 0.02
-"""Members from which a patch is not judged if a smaller share of its pairs is open."""
+"""Members from which a patch is not judged if a smaller share of its pairs is open: they are left to chance."""
 ENOUGH_PAIRS = 100
 """From which the spread of errors is measured."""
 LEAST_DISPERSION = 0.1
@@ -102,10 +103,12 @@ def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
 def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge all open pairs, each given the current estimate of all others, again and again."""
     verdict = beliefs.known
-    unasked = [_unasked(batch, beliefs.open[scene.entry[batch.entries]]) for batch in scene.batches]
     works, usual = settle(scene)
-    works = [work for work, done in zip(works, unasked) if not done]
-    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, beliefs.drawn)
+    shares = [float(beliefs.open[scene.entry[work.batch.entries]].mean()) for work in works]
+    dear = [work.batch.size > LARGE and share < LITTLE for work, share in zip(works, shares)]
+    others = [work for work, share, costs in zip(works, shares, dear) if share and costs]
+    works = [work for work, share, costs in zip(works, shares, dear) if share and not costs]
+    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, beliefs.drawn, others)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
     by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
@@ -113,11 +116,6 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=by_start)
     judged = judged.tell(degree_spread=usual.spread)
     return judged.settle(judged.open, odds, Status.OPEN)
-
-
-def _unasked(batch: Batch, open_: Bools) -> bool:
-    """Whether nothing is left to ask a batch, or next to nothing for what it would cost."""
-    return not open_.any() or (batch.size > LARGE and float(open_.mean()) < LITTLE)
 
 
 def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
@@ -160,7 +158,8 @@ def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> F
 
 
 def iterate(
-    works: list[Patchwork], scene: Scene, verdict: Verdicts, drawn: Floats | None = None
+    works: list[Patchwork], scene: Scene, verdict: Verdicts, drawn: Floats | None = None,
+    others: Sequence[Patchwork] = (),
 ) -> tuple[Floats, Floats, Floats, Floats, list[Degrees]]:
     """Judge all pairs, whole rounds at a time.
 
@@ -170,6 +169,8 @@ def iterate(
         1 and -1 for pairs that are no question, else 0.
     drawn : float array, shape (m,), optional
         Log-odds by what balls say, in place of those by chance.
+    others : list of Patchwork
+        Patches of which nothing but degrees is asked.
 
     Returns
     -------
@@ -182,7 +183,7 @@ def iterate(
     size, entry, settings = len(verdict), scene.entry, scene.settings
     free, read, fused = verdict == 0, np.zeros((4, len(entry))), np.zeros((4, size))
     ratio: Floats = np.zeros(size)
-    by_chance = odds_by_chance(works, scene, verdict) if drawn is None else drawn
+    by_chance = odds_by_chance([*works, *others], scene, verdict) if drawn is None else drawn
     prior = _balanced(scene.lift, free, by_chance) if drawn is None else drawn
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
