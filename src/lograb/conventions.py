@@ -33,6 +33,9 @@ CONSTANT = 1e-5
 """Relative spread of a column that counts as constant."""
 WHOLE = 0.02
 """Distance from a whole number that a degree may have."""
+DROWNED = 1.0
+"""σ² q, the squared length of the noise in a column, from which columns are hardly taken for eigenvectors."""
+RANDOM_WALK = "pass laplacian='random-walk' (lograb pack --laplacian random-walk)"
 SMALL = 7
 """Patches of at most so many members are often regular graphs: most must be, to be worth a notice."""
 MAX_SCALE = 1000
@@ -172,7 +175,7 @@ def _check_columns(blocks: list[Block]) -> None:
     _refuse(rows, "all rows have the same length: they were normalised, as in spectral clustering, which cannot "
             "be undone", "give the eigenvectors themselves, columns of length 1")  # fmt: skip
     _refuse(walks, "the first column is constant and the columns are not orthogonal, as for the random-walk "
-            "Laplacian I - D⁻¹A (sklearn's spectral_embedding)", "pass laplacian='random-walk'")  # fmt: skip
+            "Laplacian I - D⁻¹A (sklearn's spectral_embedding)", RANDOM_WALK)  # fmt: skip
     scaled = scaled if len(scaled) == len(blocks) else []
     _refuse(scaled, "eigenvectors have length 1, and these columns are orthogonal but of other lengths",
             "divide each by its length, V / numpy.linalg.norm(V, axis=0)")  # fmt: skip
@@ -194,9 +197,14 @@ def _check_noise(blocks: list[Block], sigma: float | None) -> None:
     if length < 0.7 or (count.sum() >= 10 and abs(length - wanted) > 0.1 + 0.5 * (wanted - 1)):
         raise LograbError(f"columns must be orthonormal, up to noise; here their mean squared length is "
                           f"{length:.3g} where their inner products let expect {wanted:.3g}. They were scaled, or "
-                          "belong to the random-walk Laplacian (sklearn's spectral_embedding): pass "
-                          "laplacian='random-walk'")  # fmt: skip
+                          "belong to the random-walk Laplacian (sklearn's spectral_embedding): "
+                          + RANDOM_WALK)  # fmt: skip
     found = float(np.sqrt(variance))
+    if sigma is None and variance * float(np.median(sizes)) > DROWNED:
+        raise LograbError(f"eigenvectors are orthonormal, and these columns are as far from it as noise of about "
+                          f"sigma = {found:.2g} makes them, more than the embedding itself: these are hardly "
+                          "spectral embeddings. If there is so much noise on them, say so: sigma=... "
+                          "(lograb pack --sigma)")  # fmt: skip
     if sigma is None or not sigma / 2 <= found <= 2 * sigma:
         said = "not announced" if sigma is None else f"announced as {sigma:g}"
         warn(f"the columns are orthonormal up to noise of about sigma = {found:.2g}, which was {said}")

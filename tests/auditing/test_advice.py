@@ -238,3 +238,32 @@ def test_a_whole_spectrum_is_called_one():
     assert "the whole spectrum" in found["scenario"]["sentence"]
     found = lograb.audit("karate", scenario="silos", k=2, quick=True).findings
     assert "the whole spectrum" not in found["scenario"]["sentence"]
+
+
+def test_no_more_columns_than_planned_are_offered():
+    """What shows more than the plan says nothing about it."""
+    graph, groups = organisation()
+    for quick in (True, False):
+        rows = by_id(lograb.audit(graph, patches=groups, k=3, quick=quick))
+        assert not [name for name in rows if name.endswith(("-4", "-8")) and name.startswith(("no-", "columns"))]
+        assert rows["no-eigenvalues"]["share"] <= rows["plan"]["share"]
+
+
+def test_a_file_that_holds_the_truth_is_said_to(tmp_path):
+    graph, groups = organisation()
+    instance = lograb.generate(graph, patches=groups, k=8, sigma=0.3)
+    for kept in (True, False):
+        path = tmp_path / f"{kept}.lograb"
+        instance.save(path, truth=kept)
+        found = lograb.audit(path, quick=True).findings
+        assert found["source"]["holds_truth"] is kept
+        assert ("--no-truth" in str(found["reasons"]["against"])) is kept
+    assert not lograb.audit(graph, patches=groups, k=8, quick=True).findings["source"]["holds_truth"]
+
+
+def test_the_command_does_not_write_over_what_it_reads(tmp_path):
+    path = tmp_path / "shared.lograb"
+    lograb.generate("karate", strategy="cluster", clusters=2, k=16, seed=1).save(path)
+    found = lograb.audit(path, quick=True, tolerate=0.5).findings["recommendation"]
+    assert found["command"] is None or not found["command"].endswith(str(path.name))
+    assert found["setting"] is not None

@@ -70,11 +70,11 @@ def test_the_headline_speaks_of_recall_only_where_claims_are_right():
     middle = headline(ROW | {"f1": 0.5, "beats_floor": True})
     assert "72 %" not in middle
     assert "only 28 % of the claims are right" in middle
-    assert headline(ROW | {"precision": 0.8, "beats_floor": True}).startswith("72 % of all edges can be read")
+    assert headline(ROW | {"precision": 0.8, "beats_floor": True}).startswith("72 % of all edges are found")
 
 
 def test_a_page_about_a_defended_instance_says_so(tmp_path, page):
-    assert "of all edges can be read" in page
+    assert "of all edges are found" in page
     silos = lograb.generate("karate", patches=[range(17), range(17, 34)], k=8)
     chosen = ["truncate:k=2", "withhold:what=eigenvalues", "gaussian:epsilon=1"]
     defended = lograb.defend(silos, chosen, releases=3)

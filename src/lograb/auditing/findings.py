@@ -92,6 +92,8 @@ def assemble(
         "source": {"name": subject.name, "kind": subject.kind, "n_nodes": plan.n_nodes,
                    "n_edges": summary["n_edges"], "n_patches": plan.n_patches,
                    "edges_in_scope": summary["co_observed_edges"], "truth": plan.has_truth,
+                   "holds_truth": subject.kind == "archive" and plan.has_truth,
+                   "holds_seed": subject.kind == "archive" and spec.seed is not None,
                    "labels": plan.labels is not None, "notices": summary["notices"]},
         "scenario": scenario(subject),
         "plan": {"k": spec.k, "sigma": spec.sigma, "precision": spec.precision, "defences": list(spec.defences),

@@ -111,10 +111,11 @@ def _digits() -> list[Setting]:
 def _withheld(seen: Observations, quick: bool) -> list[Setting]:
     found = []
     if seen.values is not None:
-        if not quick:
+        fewer = [k for k in ((4,) if quick else (8, 4)) if k < int(seen.ranks.max(initial=0))]
+        if not quick or not fewer:
             found.append(_made("no-eigenvalues", "withhold", "no eigenvalues", None, {"eigenvalues": False},
                                ("withhold",), eigenvalues=0))  # fmt: skip
-        for k in (4,) if quick else (8, 4):
+        for k in fewer:
             found.append(_made(f"no-eigenvalues-{k}", "withhold", f"{k} eigenvectors, no eigenvalues", None,
                                {"eigenvalues": False, "k": k}, (f"truncate:k={k}", "withhold"), eigenvalues=0,
                                columns=k))  # fmt: skip

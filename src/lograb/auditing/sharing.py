@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from lograb.auditing.subject import Subject
 
-SHARED = "shared.lograb"
+SHARED, DEFENDED = "shared.lograb", "defended.lograb"
 SECRET = "secret"
 """Asks the command line for a seed that nobody can guess: noise of one that can be guessed is no noise."""
 
@@ -23,8 +24,9 @@ def command(subject: Subject, setting: dict[str, Any]) -> str | None:
     made, before = subject.path, ""
     if not made.endswith(".lograb"):
         before, made = f"{shlex.join(['lograb', 'pack', made, '-o', 'packed.lograb'])} && ", "packed.lograb"
+    output = SHARED if Path(made).name != SHARED else DEFENDED
     return before + shlex.join(["lograb", "defend", made, *setting["change"].split(), "--no-truth", "-o",
-                                SHARED])  # fmt: skip
+                                output])  # fmt: skip
 
 
 def _options(subject: Subject, change: str) -> list[str]:

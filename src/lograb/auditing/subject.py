@@ -100,8 +100,8 @@ class Subject:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LograbNotice)
             if setting.defences is None:
-                raise LograbError("it acts on the graph before that is cut, and there is no graph here: audit the "
-                                  "graph instead of what was made of it")  # fmt: skip
+                raise LograbError("it acts on the graph before that is cut, and what is here is cut already: "
+                                  "audit the graph instead of what was made of it")  # fmt: skip
             return defend(self.plan, setting.defences, seed=self.seed + draw, releases=self.releases)
 
     @property

@@ -24,6 +24,7 @@ MORE = "Whoever knows some edges already, or the nodes' features, can read more 
 CHECKSUM = "The eigenvalues act as a checksum: whoever guesses a patch can tell that the guess is right."
 OFTEN = "One release is reckoned with. Who gets several with fresh noise averages it away (--releases)."
 NO_TRUTH = "There is no true graph here to compare with."
+SHAREABLE = "Share one made with --no-truth."
 COUNTED = ("The rule: what is read is counted against the true graph, and a setting is enough if that keeps to "
            "the limit; without the true graph the upper end of the attack's own interval must, which can be far "
            "higher, so the same setting can be rejected there.")
@@ -180,6 +181,10 @@ def reasons(found: Found, policy: Policy) -> dict[str, list[str]]:
 def _against(found: Found, policy: Policy) -> list[str]:
     plan, numbers, proofs = found["settings"][0], found["answer"]["numbers"], found["certificates"]
     said = []
+    if found["source"]["holds_truth"]:
+        said.append(f"The file itself holds the true graph, for scoring. {SHAREABLE}")
+    if found["source"]["holds_seed"] and (found["plan"]["sigma"] or found["plan"]["defences"]):
+        said.append(f"The file itself holds the seed, with which its noise can be subtracted. {SHAREABLE}")
     over, most = numbers["share"] > policy.tolerate, numbers["share_interval"][1]
     if not over and not found["source"]["truth"] and most > policy.tolerate:
         said.append(f"Up to {percent(most)} of the {found['scenario']['edge_word']} may be readable; "

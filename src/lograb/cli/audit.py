@@ -10,7 +10,8 @@ from typing import Any
 from lograb import auditing
 from lograb.auditing.findings import check_names
 from lograb.auditing.sharing import SECRET
-from lograb.cli.output import print_json, print_table, say, waiting
+from lograb.cli.defend import SEED, TRUTH
+from lograb.cli.output import notice, print_json, print_table, say, waiting
 from lograb.cli.stopping import Interrupted, end, written
 from lograb.report import check_page_name
 from lograb.score import percent
@@ -19,6 +20,7 @@ NAMED = 3
 """Nodes that are named as most exposed."""
 MOST = 100
 """The largest ε that is printed: beyond, it says nothing."""
+CONDITION = " †"
 
 
 def audit_source(source: str, output: Path, *, json: bool, **choices: Any) -> None:
@@ -61,6 +63,9 @@ def show_findings(found: dict[str, Any], output: Path) -> None:
     say(found["answer"]["channel"])
     if nodes := found["exposed"]["nodes"][:NAMED]:
         say(f"Most exposed: {'; '.join(map(_exposed, nodes))}.")
+    for what in ("truth", "seed"):
+        if found["source"][f"holds_{what}"] and (what == "truth" or not found["source"]["holds_truth"]):
+            notice(TRUTH if what == "truth" else SEED)
     print()
     _show_settings(found)
     say(found["recommendation"]["sentence"])
@@ -89,6 +94,7 @@ def _show_settings(found: dict[str, Any]) -> None:
         use = "-" if row["utility"] is None else f"{row['utility']['value']:.2f}"
         epsilon = (row["epsilon"] or {}).get("edge")
         said = "-" if epsilon is None else f"{epsilon:.3g}" if epsilon <= MOST else f"> {MOST}"
+        said += CONDITION if epsilon is not None and "public" in row["guarantee"] else ""
         mark = "*" if row["id"] == chosen else ""
         rows.append((mark, row["label"], percent(row["share"]), f"{percent(low)} .. {percent(high)}",
                      percent(row["by_membership"]), said, use))  # fmt: skip
@@ -98,6 +104,8 @@ def _show_settings(found: dict[str, Any]) -> None:
     left = [row for row in found["settings"] if row["status"] != "done"]
     if chosen is not None:
         say("* recommended")
+    if any(CONDITION in row[-2] for row in rows):
+        say(f"{CONDITION} holds only if who sits in which patch is public; else there is no guarantee")
     if left:
         for row in left:
             what = "The attack broke down on" if row["status"] == "failed" else "Not tried:"

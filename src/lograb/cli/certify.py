@@ -33,8 +33,9 @@ def certify_instance(file: Path, json: bool) -> None:
     columns = ("statement", "needs truth", "holds", "says")
     print_table(f"{file}: exact recovery of all edges of a patch", columns, rows, ("holds",), fold=("says",))
     guaranteed = result["guaranteed"]
-    say(f"Guaranteed without the truth: {guaranteed['without_truth']:,} of {result['n_patches']:,} patches. "
-        "The others are not safe: attacks may well recover them.")  # fmt: skip
+    exposed, patches = guaranteed["without_truth"], result["n_patches"]
+    say(f"Provably exposed, to whoever has no more than this file shows: {exposed:,} of {patches:,} patches."
+        + (" The others are not safe: attacks may well recover them." if exposed < patches else ""))  # fmt: skip
     if result["unchecked"]:
         say(f"Not checked: {result['unchecked']:,} patches ({result['reason'] or 'too large'}).")
 

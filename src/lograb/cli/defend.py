@@ -21,6 +21,8 @@ from lograb.tasks.privacy import bound, defend, ledger
 from lograb.tasks.utility import utility
 from lograb.writing import replacing
 
+SEED = ("this file holds the seed, which reproduces all noise: nothing is guaranteed against whoever has it. "
+        "Share one made with --no-truth, and a seed of 128 bits.")  # fmt: skip
 TRUTH = "this file also holds the true graph, for scoring: share one made with --no-truth"
 
 
@@ -63,8 +65,7 @@ def show_ledger(files: list[Path], delta: float, json: bool) -> None:
 def _show_part(path: Path, part: dict[str, Any]) -> None:
     say(part["sentence"])
     if part["seed_in_file"]:
-        notice("this file holds the seed, which reproduces all noise: nothing is guaranteed against whoever has "
-               "it. Share one made with --no-truth, and a seed of 128 bits.")  # fmt: skip
+        notice(SEED)
     if part["truth_in_file"]:
         notice(TRUTH)
     print()

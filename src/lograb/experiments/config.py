@@ -205,6 +205,9 @@ def read_config(path: Path) -> Config:
         raise LograbError(f"cannot read '{path}': {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LograbError(f"'{path}' is no TOML: {error}") from None
+    for key in content:
+        if key not in Config.model_fields:
+            raise LograbError(f"'{path}': {unknown_name('table or key', key, Config.model_fields)}")
     try:
         return Config(**content)
     except ValidationError as error:

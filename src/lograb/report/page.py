@@ -64,7 +64,8 @@ def headline(best: Row) -> str:
     if not best["beats_floor"]:
         return f"The embeddings add nothing measurable here (F1 {best['f1']:.3f}, floor {best['floor']:.3f})"
     if best["precision"] >= TRUSTED:
-        return f"{percent(best['recall'])} of all edges can be read from what was shared"
+        return (f"{percent(best['recall'])} of all edges are found from what was shared, and "
+                f"{percent(best['precision'])} of what is claimed is right")  # fmt: skip
     return (f"What was shared tells more than membership alone (F1 {best['f1']:.3f}, floor {best['floor']:.3f}), "
             f"but only {percent(best['precision'])} of the claims are right")  # fmt: skip
 

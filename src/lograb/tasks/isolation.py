@@ -58,6 +58,8 @@ class FileAttack:
         Parameters for a class of attacks.
     timeout : float, optional
         Seconds after which it is ended.
+    name : str
+        What tables call it; by default where it lies.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class FileAttack:
     function: str
     settings: dict[str, Any] = field(default_factory=dict)
     timeout: float | None = None
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.file is not None and not self.file.is_file():
@@ -84,7 +87,7 @@ class FileAttack:
     @property
     def __name__(self) -> str:
         """What tables call it."""
-        return f"{self.source if self.file is None else self.file.name}:{self.function}"
+        return self.name or f"{self.source if self.file is None else self.file.name}:{self.function}"
 
     def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
         """Run it on observations; its seed follows from `rng`, but nothing follows from its seed."""
@@ -101,15 +104,15 @@ def choose_attack(what: Any, settings: dict[str, Any] | None = None) -> Any:
         return as_attack(what)
     if what in ATTACKS:
         return ATTACKS[what](**settings or {})
-    source, _, function = what.rpartition(":")
+    name, (source, _, function) = "", what.rpartition(":")
     if what.endswith(".py") or (source.endswith(".py") and not function):
         raise LograbError(f"which function of '{what}'? Write {what.rstrip(':')}:FUNCTION")
     if not source:
         offered = {entry.name: entry for entry in entry_points(group=GROUP)}
         if what not in offered:
             raise unknown_name("attack", what, [*ATTACKS, *offered])
-        source, function = offered[what].module, offered[what].attr
-    return FileAttack(source, function, settings or {})
+        name, source, function = what, offered[what].module, offered[what].attr
+    return FileAttack(source, function, settings or {}, name=name)
 
 
 def run_isolated(

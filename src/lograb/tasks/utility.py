@@ -80,6 +80,9 @@ def utility(
 
 def _sentence(told: dict[str, Any]) -> str:
     if told["accuracy"] is None:
+        if told["subspace"] is None:
+            return ("The graph has no labels, and there is no subspace to compare: that takes the true graph, and "
+                    "patches of which only part of the spectrum is shared.")  # fmt: skip
         return "The graph has no labels: only the subspace is compared."
     return (f"Nodes are classified with accuracy {told['accuracy']:.3f} ± {told['accuracy_sd']:.3f} with these "
             f"embeddings, {told['without_embeddings']:.3f} without any.")  # fmt: skip

@@ -24,7 +24,7 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     seen, where = scene.seen, dict[int, tuple[int, int]]()
     for number, batch in enumerate(scene.batches):
         where |= {int(patch): (number, at) for at, patch in enumerate(batch.which)}
-    fitting = (seen.sizes > seen.ranks) & (scene.variance * seen.sizes < CALM**2)
+    fitting = (seen.ranks > 1) & (seen.sizes > seen.ranks) & (scene.variance * seen.sizes < CALM**2)
     budget = BUDGET
     told = {"patches": 0, "solved": 0, "members": 0}
     beyond_keys, beyond, missing = [beliefs.beyond[0]], [beliefs.beyond[1]], beliefs.beyond[2]

@@ -72,8 +72,26 @@ def read_edge_list(data: bytes, *, suffix: str = "", header: bool | None = None)
     notices += _check_single_names(table, lines, delimiter)
     width = _check(table, delimiter)
     if width > 2:
+        _refuse_coordinates(table, width)
         notices.append(f"columns after the second ignored, such as weights: {width - 2}")
     return _number(table, tuple(notices))
+
+
+def _refuse_coordinates(table: _Table, width: int) -> None:
+    """Refuse columns of decimal numbers: an embedding, which names no node."""
+    told = [name for name in table.names if name is not None]
+    if all("." in name and _is_decimal(name) for name in told):
+        raise LograbError(f"an edge list has the names of two nodes on every line, got {width} columns of decimal "
+                          "numbers: is this an embedding? Put it into a folder of its own, one file per patch, or "
+                          "save an .npz with members and vectors (docs/howto/own-embeddings.md)")  # fmt: skip
+
+
+def _is_decimal(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _decode(data: bytes) -> str:
