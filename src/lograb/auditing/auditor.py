@@ -40,7 +40,7 @@ from lograb.spec import checked
 from lograb.tasks import evaluate
 from lograb.tasks.privacy import ledger
 
-VERSION = "4"
+VERSION = "5"
 """Of what is kept of a point: it changes whenever a point of the same inputs does."""
 QUICK, THOROUGH = (OURS, MEMBERSHIP), (OURS, MEMBERSHIP, "afr")
 ALONE: dict[str, tuple[Channel, ...]] = {"eigenvectors": ("eigenvectors",),

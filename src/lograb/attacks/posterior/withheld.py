@@ -25,8 +25,8 @@ AMONG = {1: 100_000, 2: 300, 3: 60, 4: 36}
 """Among how many of the nearest members sets of so many neighbours are looked for."""
 ROWS, ALONE, AGREE = 40, 16, 6
 """Rows that are asked at most, and without agreement; and how many must agree, but where fewer can be asked."""
-LEAST_COLUMNS, LEAST_ROWS = 2, 4
-"""Columns in which rows must agree, and the fewest rows that do, at least."""
+LEAST_ROWS, BY_CHANCE = 4, 1e-3
+"""The fewest rows that must agree, and guesses that may agree with another by chance."""
 CALM = 0.01
 """Noise of an entry, in units of 1 / √q, up to which rows are asked."""
 GUESSES = 3000
@@ -54,12 +54,12 @@ class Guesses:
     reads: Bools
 
     def like(self, other: Guesses) -> tuple[Ints, Ints]:
-        """List which of them agree with which others in all columns that both rows read."""
+        """List which of them agree with which others in all columns that both rows read, if chance would not."""
         columns = np.flatnonzero(self.reads & other.reads)
-        if len(columns) < LEAST_COLUMNS:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
         errors = [one.error[:, columns].max(axis=0, initial=0.0) for one in (self, other)]
         rooms = SIGMAS * (errors[0] + errors[1])
+        if len(other.mu) * np.prod(np.minimum(rooms, 1.0)) > BY_CHANCE:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
         columns, rooms = columns[np.argsort(rooms)], np.sort(rooms)
         order = np.argsort(other.mu[:, columns[0]])
         near = other.mu[order, columns[0]]
@@ -249,7 +249,7 @@ def _guesses(x: Floats, error: Floats, row: int, degree: int, clear: Bools) -> G
     away = (((x - x[row]) ** 2) / (1.0 + np.arange(x.shape[1]))).sum(axis=1)
     away[row] = np.inf
     near = np.argsort(away)[: min(AMONG[degree], len(x) - 1)]
-    sets = near[choices(len(near), degree)] if len(columns) >= LEAST_COLUMNS else near[:0, None]
+    sets = near[choices(len(near), degree)] if len(columns) else near[:0, None]
     for few in (columns[:FIRST], columns):  # most are ruled out by a few columns
         whole = degree * x[row, few]
         spread = np.sqrt(sum(error[:, few][one] ** 2 for one in sets.T)) + degree * error[row, few]
@@ -275,7 +275,7 @@ def _mean(asked: list[Guesses], votes: list[Ints]) -> tuple[Guesses | None, bool
         like = mean.like(guesses)[1]
         rivals = 2 * vote > votes[best][at]
         rivals[like] = False
-        if rivals.any() and (mean.reads & guesses.reads).sum() >= LEAST_COLUMNS:
+        if rivals.any() and (mean.reads & guesses.reads).any():
             return None, True
         if len(like) and number != best:
             mean = _joined(mean, guesses, like)
