@@ -96,7 +96,7 @@ def _read_text(path: Path) -> str:
 def _read_table(path: Path, instance: Instance) -> list[Reconstruction]:
     text = _read_text(path)
     if not text.strip():
-        raise LograbError(f"the answer '{path}' is empty: one that claims nothing has at least its header, u,v,score")
+        raise LograbError(f"the answer '{path}' is empty: one that claims nothing has a header, u,v,score")
     names = (graph.node_names or map(str, range(graph.n_nodes)) for graph in instance)
     index = [{name: i for i, name in enumerate(known)} for known in names]
     found: list[dict[tuple[int, int], tuple[float, bool]]] = [{} for _ in index]
