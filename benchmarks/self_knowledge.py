@@ -355,7 +355,7 @@ def without(part: str, seed: int, family: str, shared: str, done: dict[str, Any]
     if key not in done:
         instance, seen = shared_instance(seed, family, shared)
         with ExitStack() as stack:
-            for target, value in {"solving.BUDGET": 1e7, **patches}.items():
+            for target, value in {"rows.BUDGET": 1e7, **patches}.items():
                 stack.enter_context(patch(f"lograb.attacks.posterior.{target}", value))
             start = time.process_time()
             answer = lograb.attack(seen, "posterior")

@@ -2,7 +2,7 @@
 
 ``settings`` what can be chosen; ``beliefs`` what stages hand on; ``posterior`` the list of stages, and the answer.
 
-Stages: ``solving`` rows that have one solution (``rows``, ``peeling``, ``row_degrees``, ``precision``); ``fusion``
+Stages: ``rows`` that have one solution (``peeling``, ``row_degrees``, ``precision``); ``fusion``
 judges all pairs (``evidence`` of one patch given all others, ``degrees``, ``volumes``, ``leading`` eigenvectors,
 ``gauge``); ``checksum`` compares with the eigenvalues (``graphs``, ``mending``, ``exchanges``); ``relaxing``
 solves large patches as a whole; ``paths`` what balls say; ``temper`` how wrong all that is. They start from:

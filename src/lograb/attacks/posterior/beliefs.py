@@ -147,6 +147,10 @@ class Scene:
         """Batches whose eigenvalues are a checksum."""
         return [batch for batch in self.batches if batch.exact]
 
+    def places(self, batch: Batch) -> npt.NDArray[np.int32]:
+        """Where the pairs of each patch of a batch stand in the keys, shape (b, pairs)."""
+        return self.entry[batch.entries].reshape(len(batch.which), -1)
+
 
 def survey(
     seen: Observations, whole: Observations, batches: list[Batch], variance: Floats, blur: Floats,

@@ -72,10 +72,10 @@ def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
     def questions() -> Iterable[Question]:
         for batch in scene.checked:
-            entry = scene.entry[batch.entries]
-            given = beliefs.log_odds[entry]
-            doubtful = np.asarray(open_[entry].reshape(len(batch.which), -1).any(axis=1))
-            others = np.clip(given - beliefs.own[batch.entries], -MAX_COST, MAX_COST)
+            places = scene.places(batch)
+            given = beliefs.log_odds[places]
+            doubtful = np.asarray(open_[places].any(axis=1))
+            others = np.clip(given - beliefs.own[batch.entries].reshape(given.shape), -MAX_COST, MAX_COST)
             asked = np.arange(len(batch.which) if batch.size <= MAX_SIZE[0] else 0)
             nothing = np.zeros((len(batch.which), 1, 1))
             yield Question(batch, asked, doubtful, batch.matrix(given), batch.matrix(others), nothing)
@@ -96,17 +96,17 @@ def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
         def questions(view: Beliefs = view, doubt: Floats = doubt, times: Ints = times) -> Iterable[Question]:
             for batch in scene.checked:
-                entry = scene.entry[batch.entries]
-                open_ = (doubt[entry] > FAINT).reshape(len(batch.which), -1)
+                places = scene.places(batch)
+                open_ = doubt[places] > FAINT
                 asked = []
                 for at in np.flatnonzero(open_.any(axis=1) & (batch.size <= MAX_SIZE[1])).tolist():
-                    pairs = entry.reshape(open_.shape)[at][open_[at]]
+                    pairs = places[at, open_[at]]
                     if (times[pairs] < ENOUGH).any():
                         times[pairs] += 1
                         asked.append(at)
                 if asked:
-                    fixed = batch.matrix(view.known[entry].astype(float))
-                    given = batch.matrix(view.log_odds[entry])
+                    fixed = batch.matrix(view.known[places].astype(float))
+                    given = batch.matrix(view.log_odds[places])
                     doubtful = np.asarray(open_.any(axis=1))
                     yield Question(batch, np.array(asked), doubtful, given, MAX_COST * fixed, fixed)
 

@@ -20,9 +20,9 @@ from lograb.attacks.posterior.fusion import judge
 from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
 from lograb.attacks.posterior.paths import paths
 from lograb.attacks.posterior.relaxing import relax
+from lograb.attacks.posterior.rows import rows
 from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.attacks.posterior.settings import PosteriorSettings
-from lograb.attacks.posterior.solving import rows
 from lograb.attacks.posterior.temper import temper
 from lograb.attacks.posterior.withheld import fill_in
 from lograb.pairs import edge_keys, shared_pairs, unpair

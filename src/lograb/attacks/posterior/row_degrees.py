@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lograb.types import Floats, Ints
+from lograb.types import Bools, Floats, Ints
 
 STEPS = 4001
 LOWEST = 60
@@ -22,6 +22,30 @@ CERTAIN = 0.16
 """Error of a degree, in edges, up to which it is taken for known."""
 PARALLEL = 10.0
 """How much farther than their errors say rows of a component may point apart, squared."""
+ALIKE = 8.0
+"""Errors by which entries of members that cannot be told apart may differ, and up to which a row says nothing."""
+ALIVE = 30.0
+"""Errors that the largest entry of a column must exceed to say something about a component."""
+
+
+def telling(vectors: Floats, error: Floats) -> Bools:
+    """Tell the columns (q, k) that are not empty on a component, shape (k,)."""
+    return np.asarray((np.abs(vectors) > ALIVE * error).any(axis=0))
+
+
+def points(vectors: Floats, error: Floats, degrees: Ints, doubt: Floats) -> tuple[Floats, Floats]:
+    """Compute x_i = u_i / √d_i and the standard deviations of its entries, both (q, k).
+
+    Parameters
+    ----------
+    vectors, error : float arrays, shape (q, k)
+        Entries, and the standard deviations of their errors.
+    degrees, doubt : arrays, shape (q,)
+        As `whole_degrees` gives them.
+    """
+    root = np.sqrt(degrees)[:, None]
+    x = vectors / root
+    return x, np.hypot(error / root, 0.5 * x * (doubt / degrees)[:, None])
 
 
 def components(kernel: Floats, error: Floats) -> Ints:

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lograb.attacks.posterior.peeling import choices
-from lograb.attacks.posterior.precision import rounding_error
-from lograb.attacks.posterior.row_degrees import components, scales, whole_degrees
-from lograb.attacks.posterior.rows import ALIKE, ALIVE, LEAST_ERROR
+from lograb.attacks.posterior.precision import entry_error, low_noise
+from lograb.attacks.posterior.row_degrees import ALIKE, components, points, scales, telling, whole_degrees
 from lograb.parallel import ordered_map
 from lograb.ragged import ranges
 from lograb.types import Bools, Floats, Ints, Observations
@@ -27,8 +26,6 @@ ROWS, ALONE, AGREE = 40, 16, 6
 """Rows that are asked at most, and without agreement; and how many must agree, but where fewer can be asked."""
 LEAST_ROWS, BY_CHANCE = 4, 1e-3
 """The fewest rows that must agree, and guesses that may agree with another by chance."""
-CALM = 0.01
-"""Noise of an entry, in units of 1 / √q, up to which rows are asked."""
 GUESSES = 3000
 """Guesses from one row beyond which it says too little."""
 FIRST = 4
@@ -95,22 +92,20 @@ def find_values(vectors: Floats, error: Floats) -> Found | None:
     -------
     Found, or None where nothing but zeros can be told.
     """
-    q, k = vectors.shape
-    error = np.maximum(error, LEAST_ERROR / np.sqrt(q))
     kernel = kernel_of(vectors, error)
     if kernel is None:
         return None
     zeros, component, degrees, doubt = kernel
-    mu, spread = np.ones(k), np.full(k, np.inf)
+    mu, spread = np.ones(vectors.shape[1]), np.full(vectors.shape[1], np.inf)
     spread[:zeros] = 0.0
     for number in range(zeros):
         inside = np.flatnonzero(component == number)
-        tells = np.flatnonzero((np.abs(vectors[inside]) > ALIVE * error[inside]).any(axis=0) & (spread > 0))
+        tells = np.flatnonzero(telling(vectors[inside], error[inside]) & (spread > 0))
         if len(inside) < 2 or not len(tells):
             continue
-        block, root = np.ix_(inside, tells), np.sqrt(degrees[inside])[:, None]
-        x, off = vectors[block] / root, (doubt[inside] / degrees[inside])[:, None]
-        found = _agreed(x, np.hypot(error[block] / root, 0.5 * x * off), degrees[inside], doubt[inside] == 0)
+        block = np.ix_(inside, tells)
+        x, x_error = points(vectors[block], error[block], degrees[inside], doubt[inside])
+        found = _agreed(x, x_error, degrees[inside], doubt[inside] == 0)
         if found is not None:
             better = found[1] < spread[tells]
             mu[tells[better]], spread[tells[better]] = found[0][better], found[1][better]
@@ -135,15 +130,13 @@ def fill_in(seen: Observations, variance: Floats, blur: Floats) -> tuple[Observa
     found : dict
         Of all patches, what was found.
     """
-    asked = (variance * seen.sizes < CALM**2) & (seen.ranks < seen.sizes) & (seen.ranks > 1) & (blur > VALUES_TO)
-    asked &= seen.protocol.gauge != "rotation"
-    which = np.flatnonzero(asked)
+    which = np.flatnonzero(low_noise(seen, variance) & (blur > VALUES_TO))
     which = np.sort(which[np.argsort(seen.sizes[which], kind="stable")][:MOST_PATCHES])
 
     def one(patch: int) -> Found | None:
         block = seen.block(patch)
-        error = np.maximum(rounding_error(block), np.sqrt(variance[patch]))
-        return find_values(block, error) if np.median(error) * np.sqrt(len(block)) < CALM else None
+        error = entry_error(block, variance[patch])
+        return None if error is None else find_values(block, error)
 
     told = zip(which.tolist(), ordered_map(one, which.tolist()))
     found = {patch: about for patch, about in told if about is not None}
@@ -167,7 +160,6 @@ class Kernel(NamedTuple):
 
 def kernel_of(vectors: Floats, error: Floats) -> Kernel | None:
     """Find the columns with eigenvalue 0 of nearly exact eigenvectors (q, k); `error` as in `find_values`."""
-    error = np.maximum(error, LEAST_ERROR / np.sqrt(len(vectors)))
     zeros = 1
     while zeros <= vectors.shape[1]:
         blur = error[:, :zeros].max(axis=1)
