@@ -270,8 +270,7 @@ def alone(sigma, **settings):
     instance = lograb.generate(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=1), strategy="global", k=40, sigma=sigma)
     seen, variance, blur = instance.observations, np.array([sigma**2]), np.zeros(1)
     scene, beliefs = survey(seen, seen, stack(seen, np.array([0]), variance, blur), variance, blur,
-                            {}, np.array([-1]), np.empty(0, np.int64), np.random.default_rng(0),
-                            PosteriorSettings(**settings))  # fmt: skip
+                            {}, np.random.default_rng(0), PosteriorSettings(**settings))  # fmt: skip
     return scene, beliefs, np.isin(beliefs.keys, edge_keys(instance.truth.edges, 40))
 
 

@@ -33,6 +33,8 @@ from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 MAX_SIZE = 2000
 # With more candidates no pair of a patch is more likely an edge than not.
 MAX_CANDIDATES = 4
+# Similarities that differ by less are the same.
+TIED = 1e-12
 
 
 class Membership(Attack):
@@ -116,14 +118,28 @@ def _closest_companions(seen: Observations) -> tuple[Ints, Floats]:
     claimed if it is the best one of either node; ties count. Where all pairs are equally similar, none is.
     """
     inside = membership_matrix(seen, np.flatnonzero(seen.sizes <= MAX_SIZE))
-    counts = inside.sum(axis=0)
     together = sp.triu(inside.T @ inside, k=1, format="coo")
-    similarity = together.data / np.sqrt(counts[together.row] * counts[together.col])
-    if np.ptp(similarity) <= 1e-12 if len(similarity) else True:
-        return np.empty((0, 2), np.int64), np.empty(0)
-    best = np.zeros(seen.n_nodes)
-    np.maximum.at(best, together.row, similarity)
-    np.maximum.at(best, together.col, similarity)
-    kept = similarity >= np.minimum(best[together.row], best[together.col]) * (1 - 1e-12)
-    pairs = np.stack([together.row, together.col], axis=1).astype(np.int64)[kept]
-    return pairs, similarity[kept]
+    pairs = np.stack([together.row, together.col], axis=1).astype(np.int64)
+    similarity, best = closest(pairs, together.data, inside.sum(axis=0))
+    return pairs[best], similarity[best]
+
+
+def closest(pairs: Ints, together: Ints, counts: Ints) -> tuple[Floats, Bools]:
+    """Rate how alike the patches of two nodes are, and tell which pairs are the best of one of their nodes.
+
+    Parameters
+    ----------
+    pairs : int64 array, shape (m, 2)
+    together : int64 array, shape (m,)
+        Patches that hold both nodes.
+    counts : int64 array, shape (n_nodes,)
+        Patches that hold each node.
+    """
+    both: Floats = np.sqrt(counts[pairs[:, 0]] * counts[pairs[:, 1]].astype(float))
+    similarity = together / np.maximum(both, 1.0)
+    if not len(pairs) or np.ptp(similarity) <= TIED:
+        return similarity, np.zeros(len(pairs), dtype=bool)
+    best = np.zeros(len(counts))
+    np.maximum.at(best, pairs[:, 0], similarity)
+    np.maximum.at(best, pairs[:, 1], similarity)
+    return similarity, similarity >= np.minimum(best[pairs[:, 0]], best[pairs[:, 1]]) * (1 - TIED)

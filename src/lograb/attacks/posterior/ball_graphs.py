@@ -97,10 +97,9 @@ def possible_pairs(ball: Ints, n_nodes: int) -> Ints:
 
 def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Where balls of radius 2 leave much open, judge again with graphs that have them in place of chance."""
-    n = scene.whole.n_nodes
-    if scene.whole.protocol.d != 2 or not len(scene.ball):
-        return beliefs
-    if not unsure(rule_out(beliefs, scene.ball, n), MOST_UNSURE if scene.checked else MOST_UNCHECKED):
+    n = scene.seen.n_nodes
+    most = MOST_UNSURE if scene.checked else MOST_UNCHECKED
+    if scene.radius != 2 or not unsure(rule_out(beliefs, scene.ball, n), most):
         return beliefs
     keys = possible_pairs(scene.ball, n)
     at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)

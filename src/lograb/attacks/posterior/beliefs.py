@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from lograb.attacks.baselines.membership import closest
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.degrees import Degrees
-from lograb.attacks.posterior.rules import closest, star_keys, verdicts
+from lograb.attacks.posterior.rules import ball_keys, known_centres, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.withheld import Found
 from lograb.pairs import pair_keys, unpair
@@ -105,8 +106,8 @@ class Scene:
 
     Attributes
     ----------
-    seen, whole : Observations
-        Without isolated members, and as they came.
+    seen : Observations
+        Without isolated members.
     batches : list of Batch
         The patches that are read.
     variance, blur : float arrays, shape (n_patches,)
@@ -122,13 +123,14 @@ class Scene:
         By how much log-odds are raised because a pair co-occurs more than others.
     ball : int64 array
         centre * n_nodes + member of all balls, increasing.
+    radius : int
+        Of the balls; 0 where there are none.
     rng : Generator
     settings : PosteriorSettings
     progress : Progress
     """
 
     seen: Observations
-    whole: Observations
     batches: list[Batch]
     variance: Floats
     blur: Floats
@@ -138,6 +140,7 @@ class Scene:
     counts: Ints
     lift: Floats
     ball: Ints
+    radius: int
     rng: np.random.Generator
     settings: PosteriorSettings
     progress: Progress = ignore
@@ -154,26 +157,25 @@ class Scene:
 
 def survey(
     seen: Observations, whole: Observations, batches: list[Batch], variance: Floats, blur: Floats,
-    found: dict[int, Found], centres: Ints, ball: Ints, rng: np.random.Generator, settings: PosteriorSettings,
-    progress: Progress = ignore,
+    found: dict[int, Found], rng: np.random.Generator, settings: PosteriorSettings, progress: Progress = ignore,
 ) -> tuple[Scene, Beliefs]:  # fmt: skip
-    """Number the pairs of all batches, and let membership decide what it can."""
-    n, radius, use_members = whole.n_nodes, whole.protocol.d, "membership" in settings.channels
+    """Number the pairs of all batches, and let membership decide what it can; `whole` is what came."""
+    n, use_members = whole.n_nodes, "membership" in settings.channels
+    centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
+    ball = ball_keys(whole, centres)
+    radius = whole.protocol.d if len(ball) else 0
     inside = [pair_keys(batch.members, n)[0].ravel() for batch in batches]
     stars = star_keys(ball, n) if radius == 1 else np.empty(0, np.int64)
     keys, places = np.unique(np.concatenate([*inside, stars]), return_inverse=True)
     entry = places[: len(places) - len(stars)].astype(np.int32)
     counts = np.bincount(entry, minlength=len(keys))
     pairs = unpair(keys, n)
-    verdict = np.zeros(len(keys), np.int64)
-    lift: Floats = np.zeros(len(keys))
-    if use_members:
-        verdict = verdicts(pairs, ball, centres, n, radius)
-        if radius > 1 or not len(ball):
-            members = [batch.members.ravel() for batch in batches]
-            occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)
-            lift = np.where(closest(pairs, counts, occurrences), COMPANIONS[0 if len(ball) else 1], 0.0)
-    scene = Scene(seen, whole, batches, variance, blur, found, centres, entry, counts, lift, ball, rng, settings,
+    verdict, lift = verdicts(pairs, ball, centres, n, radius), np.zeros(len(keys))
+    if use_members and radius != 1:
+        members = [batch.members.ravel() for batch in batches]
+        occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)
+        lift[closest(pairs, counts, occurrences)[1]] = COMPANIONS[0 if radius else 1]
+    scene = Scene(seen, batches, variance, blur, found, centres, entry, counts, lift, ball, radius, rng, settings,
                   progress)  # fmt: skip
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
     return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

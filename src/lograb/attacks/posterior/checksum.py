@@ -88,7 +88,7 @@ def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Check patches with open pairs again, the large ones too, given what checks and paths have told by now."""
-    for _ in range(TIMES if scene.checked and len(scene.ball) and scene.whole.protocol.d > 1 else 0):
+    for _ in range(TIMES if scene.checked and scene.radius > 1 else 0):
         view = reconcile(scene, beliefs)
         known, probability = view.known, view.probability
         doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)

@@ -120,11 +120,11 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
     """Find degrees before anything is known about the pairs."""
-    batches, radius = scene.batches, scene.seen.protocol.d
+    batches = scene.batches
     guessed = [first_guess(batch) for batch in batches]
     known = [guess if guess.valued and guess.paired and not guess.guessed else batch
              for batch, guess in zip(batches, guessed)]  # fmt: skip
-    firsts = [leading(batch, hubs(batch, scene.centres) if radius == 1 else None) for batch in known]
+    firsts = [leading(batch, hubs(batch, scene.centres) if scene.radius == 1 else None) for batch in known]
     usual = usual_degrees(guessed, firsts)
 
     def one(position: int) -> Patchwork:

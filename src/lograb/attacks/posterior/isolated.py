@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from lograb.ragged import owners, pointer
-from lograb.types import Bools, Floats, Ints, Observations
+from lograb.types import Bools, Floats, Observations
 
 ZERO = 1e-6
 """Eigenvalues below this count as 0."""
@@ -61,13 +61,12 @@ def drop_isolated(seen: Observations, variance: Floats, exact: Bools) -> tuple[O
     return smaller, variance
 
 
-def edgeless(seen: Observations, exact: Bools) -> Ints | None:
-    """Find the patches without an edge: all eigenvalues are there, and all are 0. None where there are none."""
+def edgeless(seen: Observations, exact: Bools) -> Bools:
+    """Find the patches without an edge, shape (n_patches,): all eigenvalues are there, and all are 0."""
     if seen.values is None:
-        return None
+        return np.zeros(seen.n_patches, dtype=bool)
     nonzero = np.bincount(owners(seen.value_ptr)[seen.values >= ZERO], minlength=seen.n_patches)
-    found = np.flatnonzero(exact & seen.complete & (seen.sizes > 1) & (nonzero == 0))
-    return found if len(found) else None
+    return np.asarray(exact & seen.complete & (seen.sizes > 1) & (nonzero == 0))
 
 
 def members_only(seen: Observations, kept: Bools) -> Observations:

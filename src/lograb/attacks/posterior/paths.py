@@ -68,7 +68,7 @@ class Paths:
 
 def paths(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Doubt the model on a few pairs, and judge again those that balls of radius 2 or more say something about."""
-    if scene.whole.protocol.d > 1 and len(scene.ball):
+    if scene.radius > 1:
         return reconcile(scene, beliefs)
     return _misfit(beliefs, scene.settings.misfit, None)
 
@@ -84,8 +84,8 @@ def _misfit(beliefs: Beliefs, misfit: float, share: float | None) -> Beliefs:
 def reconcile(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge pairs again by the balls, of radius 2 or more, that they lie in or out of."""
     read = np.concatenate([batch.which for batch in scene.batches])
-    tells = np.isin(np.arange(scene.whole.n_nodes), scene.centres[read]) & (scene.whole.protocol.d == 2)
-    return by_balls(beliefs, scene.ball, tells, scene.whole.n_nodes, scene.settings.misfit)
+    tells = np.isin(np.arange(scene.seen.n_nodes), scene.centres[read]) & (scene.radius == 2)
+    return by_balls(beliefs, scene.ball, tells, scene.seen.n_nodes, scene.settings.misfit)
 
 
 def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: float) -> Beliefs:

@@ -27,7 +27,7 @@ from lograb.attacks.posterior.temper import temper
 from lograb.attacks.posterior.withheld import fill_in
 from lograb.pairs import edge_keys, shared_pairs, unpair
 from lograb.progress import Progress, ignore
-from lograb.types import Floats, Ints, Observations, Reconstruction
+from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 STAGES: tuple[tuple[str, Callable[[Scene, Beliefs], Beliefs]], ...] = (
     ("rows", rows),
@@ -80,30 +80,25 @@ def posterior(
     progress: Progress = ignore,
 ) -> Reconstruction:
     """Give every pair that shares a patch the probability that it is an edge, and claim the likely ones."""
-    use_members = "membership" in settings.channels
     if "eigenvectors" not in settings.channels:
-        return _by_membership(seen, rng, use_members, progress)
+        return _by_membership(seen, np.zeros(seen.n_patches, dtype=bool), rng, settings, progress)
     variance = patch_noise(seen)
-    seen, blur, found = fill_in(seen, variance, _blur(seen, settings))
-    whole, empty = seen, edgeless(seen, blur <= EXACT)
-    seen, variance, which, patches = _chosen(seen, variance, blur, settings)
-    centres = known_centres(whole) if use_members else np.full(whole.n_patches, -1, dtype=np.int64)
-    ball = ball_keys(whole, centres) if use_members else np.empty(0, np.int64)
+    whole, blur, found = fill_in(seen, variance, _blur(seen, settings))
+    empty = edgeless(whole, blur <= EXACT)
+    seen, variance, which, patches = _chosen(whole, variance, blur, settings)
     batches = stack(seen, which, variance, blur)
-    scene, beliefs = survey(seen, whole, batches, variance, blur, found, centres, ball, rng, settings, progress)
+    scene, beliefs = survey(seen, whole, batches, variance, blur, found, rng, settings, progress)
     for name, stage in STAGES:
         if name in settings.stages and (len(which) or name == "rows"):  # which also reads what is over the budget
             beliefs = stage(scene, beliefs)
-    if not len(which) and not len(beliefs.beyond[0]):
-        rest = whole if empty is None else members_only(whole, ~np.isin(np.arange(whole.n_patches), empty))
-        answer = _by_membership(rest, rng, use_members, progress, _members(whole, empty))
-        told = {**answer.diagnostics, "patches": patches}
-        return replace(answer, nodes=np.unique(whole.nodes), diagnostics=told)
+    keys, probability, missing = beliefs.beyond
+    if not len(which) and not len(keys):
+        answer = _by_membership(whole, empty, rng, settings, progress)
+        return replace(answer, diagnostics={**answer.diagnostics, "patches": patches})
     sigma = float(np.sqrt(np.median(variance[which if len(which) else seen.sizes > 1])))
     told = {"passed": []} | beliefs.told | {"patches": patches, "sigma": sigma}
-    keys, probability, missing = beliefs.beyond
     keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
-    return _answer(whole, keys, probability, told, empty=_members(whole, empty), missing=missing)
+    return _answer(whole, empty, keys, probability, told, missing=missing)
 
 
 def _blur(seen: Observations, settings: PosteriorSettings) -> Floats:
@@ -120,23 +115,15 @@ def _chosen(
     return seen, variance, *readable(seen, variance, settings.max_entries)
 
 
-def _members(seen: Observations, which: Ints | None) -> Observations | None:
-    return None if which is None else members_only(seen, np.isin(np.arange(seen.n_patches), which))
-
-
 def _answer(
-    seen: Observations,
-    keys: Ints,
-    probability: Floats,
-    told: dict[str, Any],
-    calibrated: bool = True,
-    empty: Observations | None = None,
-    missing: float = 0.0,
-) -> Reconstruction:
+    seen: Observations, empty: Bools, keys: Ints, probability: Floats, told: dict[str, Any],
+    calibrated: bool = True, missing: float = 0.0,
+) -> Reconstruction:  # fmt: skip
     """List the pairs that are not negligible, and claim those above the best cut; none in `empty` patches."""
-    if empty is not None:
-        inside = shared_pairs(seen.n_nodes, empty.nodes, empty.ptr, unpair(keys, max(seen.n_nodes, 1)))[1]
-        probability = np.where(inside, SURE, probability)
+    if empty.any():
+        without = members_only(seen, empty)
+        pairs = unpair(keys, seen.n_nodes)
+        probability = np.where(shared_pairs(seen.n_nodes, without.nodes, without.ptr, pairs)[1], SURE, probability)
     listed = probability >= LISTED
     judged, scores = unpair(keys[listed], seen.n_nodes), probability[listed]
     rest = float(probability[~listed].sum()) + missing
@@ -149,12 +136,12 @@ def _answer(
 
 
 def _by_membership(
-    seen: Observations, rng: np.random.Generator, allowed: bool, progress: Progress,
-    empty: Observations | None = None,
+    whole: Observations, empty: Bools, rng: np.random.Generator, settings: PosteriorSettings, progress: Progress
 ) -> Reconstruction:
     """Answer from membership alone, or with nothing."""
-    if not allowed:
-        return _answer(seen, np.empty(0, np.int64), np.empty(0), {"rule": "none"})
+    if "membership" not in settings.channels:
+        return _answer(whole, empty, np.empty(0, np.int64), np.empty(0), {"rule": "none"})
+    seen = members_only(whole, ~empty)
     centres = known_centres(seen)
     if seen.protocol.d == 2 and (centres >= 0).all() and len(np.unique(centres)) == len(centres):
         ball = ball_keys(seen, centres)
@@ -162,9 +149,9 @@ def _by_membership(
         drawn = draw_graphs(keys, ball, seen.n_nodes, rng, progress=progress)
         if drawn is not None:
             told = {"rule": "balls", "balls": drawn.agreement}
-            return _answer(seen, keys, np.clip(drawn.probability, SURE, 1.0 - SURE), told, empty=empty)
+            return _answer(whole, empty, keys, np.clip(drawn.probability, SURE, 1.0 - SURE), told)
     found = membership(seen)
     keys = edge_keys(found.edges, seen.n_nodes)
     sure = found.diagnostics["rule"] != "co-occurrence"
     probability = np.full(len(keys), 1 - SURE if sure else CO_OCCURRENCE)
-    return _answer(seen, keys, probability, {"rule": found.diagnostics["rule"]}, sure, empty)
+    return _answer(whole, empty, keys, probability, {"rule": found.diagnostics["rule"]}, calibrated=sure)

@@ -191,7 +191,7 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
     entry = scene.entry[batch.entries].reshape(len(batch.which), -1)[at]
     one = replace(batch, which=batch.which[[at]], members=batch.members[[at]], frame=batch.frame[[at]],
                   mu=batch.mu[[at]], variance=batch.variance[[at]])  # fmt: skip
-    first = leading(one, hubs(one, scene.centres) if scene.seen.protocol.d == 1 else None)
+    first = leading(one, hubs(one, scene.centres) if scene.radius == 1 else None)
     fit, known = fit_of(one, 0), one.matrix(beliefs.known[entry].astype(float))[0]
     apart: Bools = (known < 0) | np.eye(batch.size, dtype=bool)
     if first.together is not None:

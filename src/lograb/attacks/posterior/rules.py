@@ -1,4 +1,4 @@
-"""What membership alone says about pairs: certain edges, certain non-edges, and how alike two nodes' patches are.
+"""What membership alone says about pairs: certain edges and certain non-edges.
 
 In a ball of radius 1 each member is a neighbour of the centre. In a ball of any radius all neighbours of the
 centre are members, so a centre has no edge to a node outside its ball.
@@ -10,9 +10,7 @@ import numpy as np
 
 from lograb.attacks.baselines.centres import possible_centres
 from lograb.ragged import owners
-from lograb.types import Bools, Floats, Ints, Observations
-
-TIED = 1e-12
+from lograb.types import Ints, Observations
 
 
 def known_centres(seen: Observations) -> Ints:
@@ -59,15 +57,3 @@ def verdicts(pairs: Ints, ball: Ints, centres: Ints, n_nodes: int, radius: int) 
             asked = asked[inside]
             verdict[asked[verdict[asked] == 0]] = 1
     return verdict
-
-
-def closest(pairs: Ints, counts: Ints, occurrences: Ints) -> Bools:
-    """Tell which pairs (m, 2) share the largest part of their patches, for one of the two nodes; ties count."""
-    both: Floats = np.sqrt(occurrences[pairs[:, 0]] * occurrences[pairs[:, 1]].astype(float))
-    likeness = counts / np.maximum(both, 1.0)
-    if not len(likeness) or np.ptp(likeness) <= TIED:
-        return np.zeros(len(pairs), dtype=bool)
-    best = np.zeros(len(occurrences))
-    np.maximum.at(best, pairs[:, 0], likeness)
-    np.maximum.at(best, pairs[:, 1], likeness)
-    return np.asarray(likeness >= np.minimum(best[pairs[:, 0]], best[pairs[:, 1]]) * (1 - TIED))

@@ -64,7 +64,7 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
     p, chance = batch.matrix(probability[entry]), batch.matrix(beliefs.chance[entry])
     free = batch.matrix(beliefs.open[entry].astype(float))
     degrees = beliefs.degrees[batch.entries.start].mean
-    if scene.whole.protocol.d == 2 and len(scene.ball):  # balls tell more about them than noisy patches do
+    if scene.radius == 2:  # balls tell more about them than noisy patches do
         degrees = np.maximum(p.sum(axis=2), LEAST_LEFT)
     root = 1.0 / np.sqrt(degrees)
     weights = root[:, :, None] * root[:, None, :]
