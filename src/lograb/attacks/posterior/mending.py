@@ -202,19 +202,19 @@ def _least_certain(certainty: Floats, most: int) -> Ints:
     return np.asarray(i[least] * len(certainty) + j[least])
 
 
-def few_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
-    """Find the graph if up to three pairs are wrong, all but one of them among the least certain.
+def few_wrong(patch: Patch, state: State, certainty: Floats, most: int = 3) -> Floats | None:
+    """Find the graph if up to three pairs are wrong, or `most`, all but one of them among the least certain.
 
     Parameters
     ----------
     certainty : float array, shape (q, q)
         Of the pairs.
     """
-    least = _least_certain(certainty, CANDIDATES[0])
+    least = _least_certain(certainty, _fewer(CANDIDATES[0], len(certainty)))
     found = _one_wrong(patch, state, certainty)
-    if found is None:
-        found = _with_others(patch, state, list(least[: _fewer(CANDIDATES[0], len(certainty)), None]))
-    if found is None:
+    if found is None and most > 1:
+        found = _with_others(patch, state, list(least[:, None]))
+    if found is None and most > 2:
         found = _with_others(patch, state, [np.array(two) for two in combinations(least[:IN_TWOS].tolist(), 2)])
     return found
 
@@ -229,47 +229,45 @@ def search(patch: Patch) -> tuple[Floats, bool]:
     found : bool
         Whether it has the published eigenvalues.
     """
-    cost = patch.cost
-    graph = (patch.log_odds > 0).astype(float)
-    np.fill_diagonal(graph, 0.0)
-    least = _least_certain(np.abs(patch.log_odds), CANDIDATES[1])
-    first = list(least[: _fewer(CANDIDATES[0], len(graph)), None])
-    i, j = least // len(graph), least % len(graph)
-    one, two = np.triu_indices(len(i), k=1)
-    n_single, n_double = (_fewer(tries, len(graph)) for tries in TRIED)
-    sharpness, turned = 0, True
+    graph, certainty = (patch.log_odds > 0).astype(float), np.abs(patch.log_odds)
+    large, sharpness, turned = len(graph) > MAX_DESCENT, 0, True
     for _ in range(STEPS):
         state = state_of(patch, graph)
-        kept = state.values[::-1][: len(patch.mu)]
         if spectral_error(state.values, patch.mu) < EXACT:
             return graph, True
-        if len(graph) > MAX_DESCENT:
-            found = few_wrong(patch, state, np.abs(patch.log_odds))
-            return (graph, False) if found is None else (found, True)
-        found = _one_wrong(patch, state, np.abs(patch.log_odds))
-        if found is None and turned:
-            found = _with_others(patch, state, first)
+        found = few_wrong(patch, state, certainty, 3 if large else 1 + turned)
         if found is not None:
             return found, True
-        tau = max(SHARPNESS[sharpness] * float(((kept - patch.mu) ** 2).mean()), 1e-14)
-        weight, _ = _weights(patch, state, tau)
-        root = np.sqrt(weight)
-        change = (_changes(patch, state, i, j) * root).reshape(len(i), -1)
-        price = np.where(graph[i, j] > 0, cost[i, j], -cost[i, j])
-        single = change @ (state.residual * root).ravel() + (change**2).sum(axis=1) / 2 + price
-        double = single[one] + single[two] + (change @ change.T)[one, two]
-        best = np.argsort(single, kind="stable")[:n_single]
-        pairs = np.argpartition(double, min(n_double, len(double) - 1))[:n_double] if len(double) else one
-        tried = np.concatenate([
-            _flipped(graph, (i[best], j[best])),
-            _flipped(graph, (i[one[pairs]], j[one[pairs]]), (i[two[pairs]], j[two[pairs]])),
-        ])  # fmt: skip
-        prices = np.concatenate([price[best], price[one[pairs]] + price[two[pairs]]])
-        gain = _objective(patch, state_of(patch, tried), tau) - _objective(patch, state, tau) + prices
-        if gain.min() < -1e-6:
-            graph, turned = tried[np.argmin(gain)], False
+        if large:
+            break
+        better = _downhill(patch, state, SHARPNESS[sharpness])
+        if better is not None:
+            graph, turned = better, False
         elif sharpness + 1 < len(SHARPNESS):
             sharpness, turned = sharpness + 1, True
         else:
-            return graph, False
+            break
     return graph, False
+
+
+def _downhill(patch: Patch, state: State, sharpness: float) -> Floats | None:
+    """Flip the one or two uncertain pairs that lower the objective most, with a factor on τ; None if none does."""
+    graph, kept = state.graph, state.values[::-1][: len(patch.mu)]
+    least = _least_certain(np.abs(patch.log_odds), CANDIDATES[1])
+    i, j = least // len(graph), least % len(graph)
+    one, two = np.triu_indices(len(i), k=1)
+    n_single, n_double = (_fewer(tries, len(graph)) for tries in TRIED)
+    tau = max(sharpness * float(((kept - patch.mu) ** 2).mean()), 1e-14)
+    root = np.sqrt(_weights(patch, state, tau)[0])
+    change = (_changes(patch, state, i, j) * root).reshape(len(i), -1)
+    price = np.where(graph[i, j] > 0, patch.cost[i, j], -patch.cost[i, j])
+    single = change @ (state.residual * root).ravel() + (change**2).sum(axis=1) / 2 + price
+    double = single[one] + single[two] + (change @ change.T)[one, two]
+    best = np.argsort(single, kind="stable")[:n_single]
+    pairs = np.argpartition(double, min(n_double, len(double) - 1))[:n_double] if len(double) else one
+    one, two = one[pairs], two[pairs]
+    tried = np.concatenate([_flipped(graph, (i[best], j[best])),
+                            _flipped(graph, (i[one], j[one]), (i[two], j[two]))])  # fmt: skip
+    prices = np.concatenate([price[best], price[one] + price[two]])
+    gain = _objective(patch, state_of(patch, tried), tau) - _objective(patch, state, tau) + prices
+    return np.asarray(tried[np.argmin(gain)]) if gain.min() < -1e-6 else None
