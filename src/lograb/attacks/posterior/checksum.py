@@ -7,10 +7,11 @@ has others: whoever guesses a patch can check the guess, and knows when it is ri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
 from lograb.attacks.posterior.batches import Batch
@@ -68,63 +69,61 @@ def check(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Check the likeliest graph of each patch against its eigenvalues; mend it if it fails, settle it if not."""
     if not scene.checked:
         return beliefs
-    open_ = beliefs.open
-
-    def questions() -> Iterable[Question]:
-        for batch in scene.checked:
-            places = scene.places(batch)
-            given = beliefs.log_odds[places]
-            doubtful = np.asarray(open_[places].any(axis=1))
-            others = np.clip(given - beliefs.own[batch.entries].reshape(given.shape), -MAX_COST, MAX_COST)
-            asked = np.arange(len(batch.which) if batch.size <= MAX_SIZE[0] else 0)
-            nothing = np.zeros((len(batch.which), 1, 1))
-            yield Question(batch, asked, doubtful, batch.matrix(given), batch.matrix(others), nothing)
-
-    found, passed = _ask(scene, questions(), len(beliefs.keys), "checking patches")
+    found, passed = _ask(scene, _all(scene, beliefs), len(beliefs.keys), "checking patches")
     n_read = sum(len(batch.which) for batch in scene.batches)
-    beliefs = beliefs.tell(passed=[len(passed)], not_passed=n_read - len(passed))
+    beliefs = beliefs.tell(passed=[passed], not_passed=n_read - passed)
     return beliefs.settle(beliefs.open & (found != 0), found, Status.WEIGHED)
+
+
+def _all(scene: Scene, beliefs: Beliefs) -> Iterator[Question]:
+    """Ask about all patches that are not too large."""
+    open_ = beliefs.open
+    for batch in scene.checked:
+        if batch.size <= MAX_SIZE[0]:
+            places, own = scene.places(batch), batch.matrix(beliefs.own[batch.entries])
+            doubtful, given = np.asarray(open_[places].any(axis=1)), batch.matrix(beliefs.log_odds[places])
+            cost = np.clip(given - own, -MAX_COST, MAX_COST)
+            yield Question(batch, np.arange(len(places)), doubtful, given, cost, np.zeros_like(given))
 
 
 def again(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Check patches with open pairs again, the large ones too, given what checks and paths have told by now."""
     for _ in range(TIMES if scene.checked and scene.radius > 1 else 0):
         view = reconcile(scene, beliefs)
-        known, probability = view.known, view.probability
-        doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)
-        times = np.zeros(len(doubt), dtype=np.int64)
-
-        def questions(view: Beliefs = view, doubt: Floats = doubt, times: Ints = times) -> Iterable[Question]:
-            for batch in scene.checked:
-                places = scene.places(batch)
-                open_ = doubt[places] > FAINT
-                asked = []
-                for at in np.flatnonzero(open_.any(axis=1) & (batch.size <= MAX_SIZE[1])).tolist():
-                    pairs = places[at, open_[at]]
-                    if (times[pairs] < ENOUGH).any():
-                        times[pairs] += 1
-                        asked.append(at)
-                if asked:
-                    fixed = batch.matrix(view.known[places].astype(float))
-                    given = batch.matrix(view.log_odds[places])
-                    doubtful = np.asarray(open_.any(axis=1))
-                    yield Question(batch, np.array(asked), doubtful, given, MAX_COST * fixed, fixed)
-
-        found, passed = _ask(scene, questions(), len(doubt), "checking patches again")
+        known = view.known
+        found, passed = _ask(scene, _with_doubts(scene, view, known), len(known), "checking patches again")
         new = (known == 0) & (found != 0)
         if not new.any():
             break
         beliefs = beliefs.settle(new, found, Status.WEIGHED)
-        beliefs = beliefs.tell(passed=[*beliefs.told.get("passed", []), len(passed)])
+        beliefs = beliefs.tell(passed=[*beliefs.told.get("passed", []), passed])
     return beliefs
 
 
-def _ask(scene: Scene, questions: Iterable[Question], size: int, what: str) -> tuple[Floats, Ints]:
-    """Log-odds of the pairs that patches that pass settle, 0 for the others, shape (size,); and these patches.
+def _with_doubts(scene: Scene, beliefs: Beliefs, known: npt.NDArray[np.int8]) -> Iterator[Question]:
+    """Ask about patches that hold pairs in doubt, `ENOUGH` for each pair, with the `known` ones (m,) fixed."""
+    probability, times = beliefs.probability, np.zeros(len(known), dtype=np.int64)
+    doubt = np.where(known == 0, np.minimum(probability, 1.0 - probability), 0.0)
+    for batch in scene.checked:
+        places, asked = scene.places(batch), []
+        open_ = doubt[places] > FAINT
+        for at in np.flatnonzero(open_.any(axis=1) & (batch.size <= MAX_SIZE[1])).tolist():
+            pairs = places[at, open_[at]]
+            if (times[pairs] < ENOUGH).any():
+                times[pairs] += 1
+                asked.append(at)
+        if asked:
+            fixed, given = batch.matrix(known[places].astype(float)), batch.matrix(beliefs.log_odds[places])
+            doubtful = np.ones(len(places), dtype=bool)
+            yield Question(batch, np.array(asked), doubtful, given, MAX_COST * fixed, fixed)
+
+
+def _ask(scene: Scene, questions: Iterator[Question], size: int, what: str) -> tuple[Floats, int]:
+    """Log-odds of the pairs that patches that pass settle, 0 for the others, shape (size,); how many patches pass.
 
     Where two of them contradict each other, their log-odds cancel.
     """
-    low, high, passed, done = np.zeros(size), np.zeros(size), [np.empty(0, np.int64)], 0
+    low, high, passed, done = np.zeros(size), np.zeros(size), 0, 0
     total = sum(len(batch.which) for batch in scene.batches)
 
     def one(question: Question) -> tuple[Question, Bools, Floats]:
@@ -135,10 +134,10 @@ def _ask(scene: Scene, questions: Iterable[Question], size: int, what: str) -> t
         entry = scene.entry[batch.entries]
         np.minimum.at(low, entry, batch.pairs(odds))
         np.maximum.at(high, entry, batch.pairs(odds))
-        passed.append(batch.which[right])
+        passed += int(right.sum())
         done += len(right)
         scene.progress(what, done, total)
-    return low + high, np.concatenate(passed)
+    return low + high, passed
 
 
 def _check(question: Question, observed: Floats) -> tuple[Bools, Floats]:

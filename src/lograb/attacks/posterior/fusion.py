@@ -103,7 +103,8 @@ def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
 def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge all open pairs, each given the current estimate of all others, again and again."""
     verdict = beliefs.known
-    works, usual = settle(scene)
+    works = settle(scene)
+    spread = works[0].usual.spread
     shares = [float(beliefs.open[scene.entry[work.batch.entries]].mean()) for work in works]
     dear = [work.batch.size > LARGE and share < LITTLE for work, share in zip(works, shares)]
     others = [work for work, share, costs in zip(works, shares, dear) if share and costs]
@@ -114,11 +115,11 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
     starts = {work.batch.entries.start: work.start for work in works}
     judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=by_start)
-    judged = judged.tell(degree_spread=usual.spread)
+    judged = judged.tell(degree_spread=spread)
     return judged.settle(judged.open, odds, Status.OPEN)
 
 
-def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
+def settle(scene: Scene) -> list[Patchwork]:
     """Find degrees before anything is known about the pairs."""
     batches = scene.batches
     guessed = [first_guess(batch) for batch in batches]
@@ -133,7 +134,7 @@ def settle(scene: Scene) -> tuple[list[Patchwork], Usual]:
         start = infer_degrees(first, volume, usual.spread)
         return Patchwork(batches[position], guessed[position], first, usual, start)
 
-    return list(ordered_map(one, range(len(batches)))), usual
+    return list(ordered_map(one, range(len(batches))))
 
 
 def hubs(batch: Batch, centres: Ints) -> Ints:

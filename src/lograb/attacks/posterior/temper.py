@@ -8,8 +8,6 @@ The number of edges, which degrees tell, says how many of each. Probabilities ar
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.special import logit
 
@@ -29,40 +27,33 @@ TOLERANCE = 0.15
 """Share of the edges by which the number that degrees tell may be off."""
 
 
-class Error(NamedTuple):
-    """What patches of a batch tell about their errors, each shape (b,)."""
-
-    false: Floats
-    """Share of the edges believed that are none."""
-    missed: Floats
-    """Probability of the others to be edges, in units of their chance."""
-
-
 def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Move the probabilities of open pairs by the errors that their patches show."""
     batches = [batch for batch in scene.batches if batch.entries.start in beliefs.degrees]
-    size, probability = len(beliefs.keys), beliefs.probability
-    false, missed = np.zeros(size), np.zeros(size)
+    probability, total = beliefs.probability, np.zeros((2, len(beliefs.keys)))
 
-    def one(batch: Batch) -> Error:
+    def one(batch: Batch) -> tuple[Floats, Floats]:
         return _errors(scene, beliefs, batch, probability)
 
-    for batch, error in zip(batches, ordered_map(one, batches)):
-        entry = scene.entry[batch.entries]
-        false += np.bincount(entry, batch.for_pairs(error.false), size)
-        missed += np.bincount(entry, batch.for_pairs(error.missed), size)
-    counts = np.maximum(scene.counts, 1)
-    false, missed = false / counts, np.minimum(missed / counts * beliefs.chance, 0.9)
+    for batch, shares in zip(batches, ordered_map(one, batches)):
+        for row, share in zip(total, shares):
+            row += np.bincount(scene.entry[batch.entries], batch.for_pairs(share), len(row))
+    false, missed = total / np.maximum(scene.counts, 1)
+    missed = np.minimum(missed * beliefs.chance, 0.9)
     moved = probability * (1.0 - false) + (1.0 - probability) * missed
     odds = np.clip(logit(moved), -CERTAIN, CERTAIN)
     return beliefs.settle(beliefs.open, odds, Status.OPEN)
 
 
-def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -> Error:
-    """Estimate how wrong the probabilities are in the patches of a batch."""
-    entry = scene.entry[batch.entries]
-    p, chance = batch.matrix(probability[entry]), batch.matrix(beliefs.chance[entry])
-    free = batch.matrix(beliefs.open[entry].astype(float))
+def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -> tuple[Floats, Floats]:
+    """Estimate how wrong the probabilities are in the patches of a batch, each shape (b,).
+
+    Given are the share of the edges believed that are none, and the probability of the others to be edges, in
+    units of their chance.
+    """
+    places = scene.places(batch)
+    p, chance = batch.matrix(probability[places]), batch.matrix(beliefs.chance[places])
+    free = batch.matrix(beliefs.open[places].astype(float))
     degrees = beliefs.degrees[batch.entries.start].mean
     if scene.radius == 2:  # balls tell more about them than noisy patches do
         degrees = np.maximum(p.sum(axis=2), LEAST_LEFT)
@@ -96,7 +87,7 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
     heard = batch.strength  # a patch that is not believed shows no errors either
     if batch.readable:  # nor one that shows no eigenvalue but 0
         heard = heard * (batch.mu[:, -1] < 1.0 - ZERO)
-    return Error(heard * wrong, heard * missed)
+    return heard * wrong, heard * missed
 
 
 def _excess(batch: Batch, observed: Floats, estimate: Floats, p: Floats, weights: Floats) -> tuple[Floats, Floats]:
