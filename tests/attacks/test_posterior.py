@@ -13,7 +13,7 @@ import lograb
 from lograb.attacks.catalog import ATTACKS
 from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.posterior import PosteriorSettings, fusion, posterior
-from lograb.attacks.posterior.batches import Batch, patch_noise, readable, stack
+from lograb.attacks.posterior.batches import Batch, readable, stack
 from lograb.attacks.posterior.beliefs import Status, survey
 from lograb.attacks.posterior.degrees import Degrees, count_degrees, degrees_left, infer_degrees
 from lograb.attacks.posterior.evidence import pair_evidence
@@ -32,7 +32,7 @@ from lograb.attacks.posterior.fusion import (
 )
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.leading import Leading, leading
-from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
+from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels, patch_noise
 from lograb.attacks.posterior.rules import ball_keys, known_centres, verdicts
 from lograb.attacks.posterior.temper import temper
 from lograb.attacks.posterior.volumes import Usual, inverse_volume, usual_degrees, volumes

@@ -10,10 +10,11 @@ import pytest
 
 import lograb
 from lograb.attacks.posterior import relaxing
-from lograb.attacks.posterior.batches import Batch, patch_noise, stack
+from lograb.attacks.posterior.batches import Batch, stack
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.graphs import scaled
 from lograb.attacks.posterior.leading import leading
+from lograb.attacks.posterior.noise import patch_noise
 from lograb.attacks.posterior.relaxing import descend, fit_of
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.volumes import whole_volumes

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lograb
-from lograb.attacks.posterior.batches import patch_noise
+from lograb.attacks.posterior.noise import patch_noise
 from lograb.attacks.posterior.precision import rounding_error
 from lograb.attacks.posterior.withheld import fill_in, find_values, kernel_of
 from lograb.types import Floats

@@ -9,7 +9,7 @@ import numpy as np
 
 from lograb.attacks.known_defences import EXACT
 from lograb.attacks.posterior.isolated import ZERO
-from lograb.attacks.posterior.noise import departure, nearest_frame, noise_levels
+from lograb.attacks.posterior.noise import nearest_frame
 from lograb.pairs import members_of, runs_of_equal_shape, upper_pairs, vectors_of
 from lograb.types import Bools, Floats, Ints, Observations
 
@@ -126,15 +126,6 @@ class Batch:
     def for_pairs(self, values: Floats) -> Floats:
         """Repeat what holds for each patch, (b,), for each of its pairs, flat."""
         return np.repeat(values, self.size * (self.size - 1) // 2)
-
-
-def patch_noise(seen: Observations) -> Floats:
-    """Estimate σ² of every patch from its departure from orthonormality, shape (n_patches,)."""
-    squares = np.zeros(seen.n_patches)
-    for run in runs_of_equal_shape(seen, np.flatnonzero(seen.ranks >= 2), BATCH_BYTES):
-        squares[run] = departure(vectors_of(seen, run))
-    ranks = seen.ranks.astype(float)
-    return noise_levels(squares, ranks * (ranks - 1) / 2, seen.sizes.astype(float))
 
 
 def readable(seen: Observations, variance: Floats, max_entries: int) -> tuple[Ints, dict[str, int]]:

@@ -102,21 +102,19 @@ def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
 
 def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge all open pairs, each given the current estimate of all others, again and again."""
-    verdict = beliefs.known
-    works = settle(scene)
-    spread = works[0].usual.spread
-    shares = [float(beliefs.open[scene.entry[work.batch.entries]].mean()) for work in works]
-    dear = [work.batch.size > LARGE and share < LITTLE for work, share in zip(works, shares)]
-    others = [work for work, share, costs in zip(works, shares, dear) if share and costs]
-    works = [work for work, share, costs in zip(works, shares, dear) if share and not costs]
+    verdict, open_, all_works = beliefs.known, beliefs.open, settle(scene)
+    works: list[Patchwork] = []
+    others: list[Patchwork] = []
+    for work in all_works:
+        share = open_[scene.places(work.batch)].mean()
+        if share:
+            (others if work.batch.size > LARGE and share < LITTLE else works).append(work)
     evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, beliefs.drawn, others)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
-    by_start = {work.batch.entries.start: found for work, found in zip(works, degrees)}
     starts = {work.batch.entries.start: work.start for work in works}
-    judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=by_start)
-    judged = judged.tell(degree_spread=spread)
-    return judged.settle(judged.open, odds, Status.OPEN)
+    judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=dict(zip(starts, degrees)))
+    return judged.tell(degree_spread=all_works[0].usual.spread).settle(open_, odds, Status.OPEN)
 
 
 def settle(scene: Scene) -> list[Patchwork]:
@@ -145,16 +143,15 @@ def hubs(batch: Batch, centres: Ints) -> Ints:
 
 def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> Floats:
     """Log-odds of all pairs before any evidence but degrees and verdicts, averaged over patches, shape (m,)."""
-    flat, counts = np.zeros(len(scene.entry)), np.zeros(len(verdict))
+    flat, asked = np.zeros(len(scene.entry)), np.zeros(len(scene.entry))
 
-    def judge(work: Patchwork) -> Floats:
+    def by_chance(work: Patchwork) -> Floats:
         chance = _chance(work, verdict[scene.entry[work.batch.entries]])
         return np.asarray(logit(np.maximum(work.batch.pairs(chance), LEAST_CHANCE)))
 
-    for work, odds in zip(works, ordered_map(judge, works)):
-        flat[work.batch.entries] = odds
-        counts += np.bincount(scene.entry[work.batch.entries], minlength=len(verdict))
-    total = np.bincount(scene.entry, flat, len(verdict))
+    for work, odds in zip(works, ordered_map(by_chance, works)):
+        flat[work.batch.entries], asked[work.batch.entries] = odds, 1.0
+    total, counts = (np.bincount(scene.entry, each, len(verdict)) for each in (flat, asked))
     return np.where(counts > 0, total / np.maximum(counts, 1.0), logit(LEAST_CHANCE))
 
 
@@ -182,8 +179,7 @@ def iterate(
     degrees : list of Degrees, for each batch
     """
     size, entry, settings = len(verdict), scene.entry, scene.settings
-    free, read, fused = verdict == 0, np.zeros((4, len(entry))), np.zeros((4, size))
-    ratio: Floats = np.zeros(size)
+    free, read, ratio = verdict == 0, np.zeros((4, len(entry))), np.zeros(size)
     by_chance = odds_by_chance([*works, *others], scene, verdict) if drawn is None else drawn
     prior = _balanced(scene.lift, free, by_chance) if drawn is None else drawn
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: judged once.
@@ -191,26 +187,21 @@ def iterate(
     scales: list[Scale | None] = [None] * len(works)
     degrees = [work.start for work in works]
     probability: Floats | None = None if drawn is None else np.where(free, expit(drawn), verdict > 0)
+
+    def judge(at: int) -> tuple[Floats, Scale | None, Degrees]:
+        work, place = works[at], entry[works[at].batch.entries]
+        means = None if probability is None else work.batch.matrix(probability[place])
+        return _judge(work, means, verdict[place], scene.counts[place], scales[at], last)
+
     for number in range(settings.iterations):
         scene.progress("judging pairs", number, settings.iterations)
-        current: Floats | None = probability
         last = number == settings.iterations - 1
-
-        def judge(
-            at: int, current: Floats | None = current, last: bool = last
-        ) -> tuple[Floats, Scale | None, Degrees]:
-            work = works[at]
-            place = entry[work.batch.entries]
-            means = None if current is None else work.batch.matrix(current[place])
-            return _judge(work, means, verdict[place], scene.counts[place], scales[at], last)
-
         revised, kept = (again, settings.damping) if number else (range(len(works)), 0.0)
         for at, found in zip(revised, ordered_map(judge, revised)):
             read[:, works[at].batch.entries], scales[at], degrees[at] = found
         fused = _fuse(read, entry, size)
         ratio = kept * ratio + (1 - kept) * (_over_factor(*fused[:3]) + fused[3])
-        log_odds = np.clip(ratio + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
-        judged = np.where(free, expit(log_odds), verdict > 0)
+        judged = np.where(free, expit(np.clip(ratio + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)), verdict > 0)
         kept = settings.damping
         probability = judged if probability is None else kept * probability + (1 - kept) * judged
     return ratio, prior, by_chance, _parts(read, entry, works, fused), degrees

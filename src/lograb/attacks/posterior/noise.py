@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lograb.types import Floats
+from lograb.pairs import runs_of_equal_shape, vectors_of
+from lograb.types import Floats, Observations
 
 # Patches are shrunk towards the common noise level as if it had been seen in this many entries.
 PRIOR_ENTRIES = 50.0
@@ -24,9 +25,12 @@ def departure(vectors: Floats) -> Floats:
     return np.asarray(((gram**2).sum(axis=(1, 2)) - (diagonal**2).sum(axis=1)) / 2)
 
 
-def variance_from(moment: Floats, q: Floats) -> Floats:
-    """Solve 2s + q s² = moment for s = σ²."""
-    return np.asarray((np.sqrt(1.0 + q * moment) - 1.0) / q)
+def patch_noise(seen: Observations) -> Floats:
+    """Estimate σ² of every patch from its departure from orthonormality, shape (n_patches,)."""
+    squares, ranks = np.zeros(seen.n_patches), seen.ranks.astype(float)
+    for run in runs_of_equal_shape(seen, np.flatnonzero(seen.ranks >= 2)):
+        squares[run] = departure(vectors_of(seen, run))
+    return noise_levels(squares, ranks * (ranks - 1) / 2, seen.sizes.astype(float))
 
 
 def noise_levels(squares: Floats, counts: Floats, sizes: Floats) -> Floats:
@@ -47,8 +51,8 @@ def noise_levels(squares: Floats, counts: Floats, sizes: Floats) -> Floats:
         Each patch's own estimate, shrunk towards the one that all share; exactly 0 where a patch is orthonormal
         to rounding.
     """
-    moments = squares / np.maximum(counts, 1.0)
-    own = variance_from(moments, np.maximum(sizes, 1.0))
+    moments, q = squares / np.maximum(counts, 1.0), np.maximum(sizes, 1.0)
+    own = (np.sqrt(1.0 + q * moments) - 1.0) / q  # solves 2σ² + qσ⁴ = moment
     shared = float((own * counts).sum() / max(counts.sum(), 1.0))
     levels = (own * counts + shared * PRIOR_ENTRIES) / (counts + PRIOR_ENTRIES)
     exact = (counts > 0) & (moments < EXACT)

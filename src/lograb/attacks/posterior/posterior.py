@@ -13,11 +13,12 @@ from lograb.attacks.baselines.membership import membership
 from lograb.attacks.cut import best_expected_f1
 from lograb.attacks.known_defences import EXACT, read_values, unsanitise, value_noise
 from lograb.attacks.posterior.ball_graphs import balls, draw_graphs, possible_pairs
-from lograb.attacks.posterior.batches import patch_noise, readable, stack
+from lograb.attacks.posterior.batches import readable, stack
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, survey
 from lograb.attacks.posterior.checksum import again, check
 from lograb.attacks.posterior.fusion import judge
 from lograb.attacks.posterior.isolated import drop_isolated, edgeless, members_only
+from lograb.attacks.posterior.noise import patch_noise
 from lograb.attacks.posterior.paths import paths
 from lograb.attacks.posterior.relaxing import relax
 from lograb.attacks.posterior.rows import rows

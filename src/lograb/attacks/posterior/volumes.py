@@ -8,7 +8,6 @@ largest possible value. A hub, a member joined to all others, tells more: its en
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -134,7 +133,7 @@ def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
         weight += float(count[whole].sum())
         if not batch.guessed:
             ratios.append((q / (q - 1) / inverse_volume(batch, first)[:, 0])[whole])
-        rims.append(_rims(batch, first, np.full(len(known[0]), 4.0 * (q - 1))).off)
+        rims.append(_rims(batch, first, np.full(len(known[0]), 4.0 * (q - 1)))[1])
     spread = max(total / weight, 0.05) if weight else 0.5
     ratio = np.concatenate(ratios)
     typical = float(np.clip(np.median(ratio), 2.0, 40.0)) if len(ratio) else 2.0 * TYPICAL_RATIO
@@ -160,26 +159,19 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
         found = whole_volumes(first, np.clip(found, least, most), FAR if guessed.guessed else 1)
     known = first.hubs
     if len(known[0]):
-        rims = _rims(batch, first, found[known])
-        dense = rims.off[1] - rims.off[0] < 2.0 * logit(usual.dense)
-        found[known[0]] = ((batch.size - 1) * np.exp(np.where(dense, rims.volume[1], rims.volume[0])))[:, None]
+        volume, off = _rims(batch, first, found[known])
+        dense = off[1] - off[0] < 2.0 * logit(usual.dense)
+        found[known[0]] = ((batch.size - 1) * np.exp(np.where(dense, volume[1], volume[0])))[:, None]
     return np.asarray(np.clip(found, least, most))
 
 
-class Rims(NamedTuple):
-    """Two volumes that a patch with a known hub may have, around a sparse rim and a dense one, (2, hubs)."""
-
-    volume: Floats
-    """Logarithm of vol / (q - 1), by the hub's entry and the eigenvalues, each by its error."""
-    off: Floats
-    """Squared differences to what was seen, in units of their variance."""
-
-
-def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
-    """Estimate volumes of patches with a known hub.
+def _rims(batch: Batch, first: Leading, otherwise: Floats) -> tuple[Floats, Floats]:
+    """Estimate volumes of patches with a known hub, around a sparse rim and a dense one, both (2, hubs).
 
     If the degrees on the rim are 1 / x, tr S² is (q - 1) (x - x²) + 2 x: for a given one there are two solutions.
-    Where the whole spectrum is known, tr S⁴ tells which it is.
+    Where the whole spectrum is known, tr S⁴ tells which it is. Given are the logarithm of vol / (q - 1), by the
+    hub's entry and the eigenvalues, each by its error; and squared differences to what was seen, in units of their
+    variance.
     """
     (patch, _), q = first.hubs, batch.size
     expected = np.tile(np.log(np.maximum(otherwise / (q - 1), 2.0)), (2, 1))
@@ -194,12 +186,12 @@ def _rims(batch: Batch, first: Leading, otherwise: Floats) -> Rims:
             fourth = np.log((batch.mu[patch] ** 4).sum(axis=1))
             shape = ((fourth - _log_fourth(x, q)) / FOURTH_ERROR) ** 2
     if not np.isfinite(first.variance).all():
-        return Rims(expected, shape)
+        return expected, shape
     error = 4.0 * first.variance[first.hubs] * np.exp(expected)
     value = -2.0 * np.log(np.maximum(first.entries[first.hubs], LEAST_ENTRY)) - np.minimum(error, 1.0) / 4.0
     share = VOLUME_ERROR / (VOLUME_ERROR + error)
     off = (value - expected) ** 2 / (error + VOLUME_ERROR) + np.log(error + VOLUME_ERROR)
-    return Rims(share * value + (1.0 - share) * expected, off + shape)
+    return share * value + (1.0 - share) * expected, off + shape
 
 
 def _log_fourth(x: Floats, q: int) -> Floats:
