@@ -111,10 +111,11 @@ class Batch:
         return self.valued and self.paired
 
     def matrix(self, flat: Floats) -> Floats:
-        """Spread values of its pairs into symmetric (b, q, q) matrices; the inverse of `pairs`."""
+        """Spread values of pairs, of any patches, into symmetric (b, q, q) matrices; the inverse of `pairs`."""
         rows, cols = upper_pairs(self.size)
-        full = np.zeros((len(self.which), self.size, self.size))
-        full[:, rows, cols] = flat.reshape(len(self.which), -1)
+        values = flat.reshape(-1, len(rows))
+        full = np.zeros((len(values), self.size, self.size))
+        full[:, rows, cols] = values
         full[:, cols, rows] = full[:, rows, cols]
         return full
 

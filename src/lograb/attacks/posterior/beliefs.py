@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from lograb.attacks.baselines.membership import closest
 from lograb.attacks.posterior.batches import Batch
-from lograb.attacks.posterior.degrees import Degrees
+from lograb.attacks.posterior.degrees import Work
 from lograb.attacks.posterior.rules import ball_keys, known_centres, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.withheld import Found
@@ -52,8 +52,8 @@ class Beliefs:
         Probability before any evidence but degrees and membership.
     own : float array
         For each pair in each patch: the part of its log-odds that comes from this patch.
-    starts, degrees : dicts of Degrees
-        Of the members of each batch that was judged, by the start of its entries: before, and after.
+    works : dict of Work
+        Of each batch that was judged, by the start of its entries.
     beyond : tuple of keys, probabilities, and a number
         Pairs of patches beyond the budget that solved rows tell of, and the edges that these still miss.
     drawn : float array, shape (m,), or None
@@ -67,8 +67,7 @@ class Beliefs:
     status: npt.NDArray[np.int8]
     chance: Floats
     own: Floats
-    starts: dict[int, Degrees] = field(default_factory=dict)
-    degrees: dict[int, Degrees] = field(default_factory=dict)
+    works: dict[int, Work] = field(default_factory=dict)
     beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
     drawn: Floats | None = None
     told: dict[str, Any] = field(default_factory=dict)

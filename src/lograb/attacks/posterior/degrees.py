@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.leading import Leading
 from lograb.attacks.posterior.volumes import Usual
 from lograb.types import Floats
@@ -37,6 +38,21 @@ class Degrees:
     variance: Floats
     volume: Floats
     gain: Floats
+
+
+@dataclass(frozen=True)
+class Work:
+    """A batch that is judged: as observed, and with eigenvalues filled in (`guessed`); what it tells of degrees.
+
+    `start` are the degrees by the first eigenvectors alone, `degrees` those found last.
+    """
+
+    batch: Batch
+    guessed: Batch
+    first: Leading
+    usual: Usual
+    start: Degrees
+    degrees: Degrees
 
 
 def _grid(q: int) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from lograb.attacks.posterior.degrees import (
     LEAST_LEFT,
     Degrees,
     Scale,
+    Work,
     count_degrees,
     degrees_left,
     infer_degrees,
@@ -23,8 +24,8 @@ from lograb.attacks.posterior.degrees import (
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess
 from lograb.attacks.posterior.isolated import ZERO
-from lograb.attacks.posterior.leading import Leading, leading
-from lograb.attacks.posterior.volumes import Usual, usual_degrees, volumes
+from lograb.attacks.posterior.leading import leading
+from lograb.attacks.posterior.volumes import usual_degrees, volumes
 from lograb.pairs import upper_pairs
 from lograb.parallel import ordered_map
 from lograb.types import Bools, Floats, Ints
@@ -50,37 +51,11 @@ LEAST_FACTOR = 0.65
 """By which an edge is off in all patches: with less, whatever non-edges have in common would pass for edges."""
 
 
-@dataclass(frozen=True)
-class Patchwork:
-    """One batch with what was settled about it before the iterations.
-
-    Attributes
-    ----------
-    batch, guessed : Batch
-        As observed, and with eigenvalues filled in.
-    first : Leading
-        Its first eigenvectors.
-    usual : Usual
-    start : Degrees
-    """
-
-    batch: Batch
-    guessed: Batch
-    first: Leading
-    usual: Usual
-    start: Degrees
-
-
-def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
+def _chance(work: Work, verdict: Verdicts) -> Floats:
     """Probability of each open pair if edges fell at random for these degrees, shape (b, q, q).
 
     With r the degrees left for open pairs and O_i the sum of r over the open partners of i, that is
-    r_i r_j / √(O_i O_j).
-
-    Parameters
-    ----------
-    verdict : int64 array
-        For each pair of the batch: 1 and -1 where it is known, else 0.
+    r_i r_j / √(O_i O_j). `verdict` is that on the pairs of the batch, 0 where they are open.
     """
     batch, together = work.batch, work.first.together
     known = batch.matrix((verdict > 0).astype(float))
@@ -103,8 +78,8 @@ def _chance(work: Patchwork, verdict: Verdicts) -> Floats:
 def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge all open pairs, each given the current estimate of all others, again and again."""
     verdict, open_, all_works = beliefs.known, beliefs.open, settle(scene)
-    works: list[Patchwork] = []
-    others: list[Patchwork] = []
+    works: list[Work] = []
+    others: list[Work] = []
     for work in all_works:
         share = open_[scene.places(work.batch)].mean()
         if share:
@@ -112,25 +87,24 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, beliefs.drawn, others)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
-    starts = {work.batch.entries.start: work.start for work in works}
-    judged = replace(beliefs, own=own, chance=expit(by_chance), starts=starts, degrees=dict(zip(starts, degrees)))
+    done = {work.batch.entries.start: replace(work, degrees=found) for work, found in zip(works, degrees)}
+    judged = replace(beliefs, own=own, chance=expit(by_chance), works=done)
     return judged.tell(degree_spread=all_works[0].usual.spread).settle(open_, odds, Status.OPEN)
 
 
-def settle(scene: Scene) -> list[Patchwork]:
+def settle(scene: Scene) -> list[Work]:
     """Find degrees before anything is known about the pairs."""
     batches = scene.batches
     guessed = [first_guess(batch) for batch in batches]
-    known = [guess if guess.valued and guess.paired and not guess.guessed else batch
-             for batch, guess in zip(batches, guessed)]  # fmt: skip
+    known = [guess if guess.readable and not guess.guessed else batch for batch, guess in zip(batches, guessed)]
     firsts = [leading(batch, hubs(batch, scene.centres) if scene.radius == 1 else None) for batch in known]
     usual = usual_degrees(guessed, firsts)
 
-    def one(position: int) -> Patchwork:
+    def one(position: int) -> Work:
         first = firsts[position]
         volume = volumes(batches[position], guessed[position], first, usual)
         start = infer_degrees(first, volume, usual.spread)
-        return Patchwork(batches[position], guessed[position], first, usual, start)
+        return Work(batches[position], guessed[position], first, usual, start, start)
 
     return list(ordered_map(one, range(len(batches))))
 
@@ -141,11 +115,11 @@ def hubs(batch: Batch, centres: Ints) -> Ints:
     return np.where(centre >= 0, (batch.members < centre[:, None]).sum(axis=1), -1)
 
 
-def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> Floats:
+def odds_by_chance(works: list[Work], scene: Scene, verdict: Verdicts) -> Floats:
     """Log-odds of all pairs before any evidence but degrees and verdicts, averaged over patches, shape (m,)."""
     flat, asked = np.zeros(len(scene.entry)), np.zeros(len(scene.entry))
 
-    def by_chance(work: Patchwork) -> Floats:
+    def by_chance(work: Work) -> Floats:
         chance = _chance(work, verdict[scene.entry[work.batch.entries]])
         return np.asarray(logit(np.maximum(work.batch.pairs(chance), LEAST_CHANCE)))
 
@@ -156,8 +130,8 @@ def odds_by_chance(works: list[Patchwork], scene: Scene, verdict: Verdicts) -> F
 
 
 def iterate(
-    works: list[Patchwork], scene: Scene, verdict: Verdicts, drawn: Floats | None = None,
-    others: Sequence[Patchwork] = (),
+    works: list[Work], scene: Scene, verdict: Verdicts, drawn: Floats | None = None,
+    others: Sequence[Work] = (),
 ) -> tuple[Floats, Floats, Floats, Floats, list[Degrees]]:
     """Judge all pairs, whole rounds at a time.
 
@@ -167,7 +141,7 @@ def iterate(
         1 and -1 for pairs that are no question, else 0.
     drawn : float array, shape (m,), optional
         Log-odds by what balls say, in place of those by chance.
-    others : list of Patchwork
+    others : list of Work
         Patches of which nothing but degrees is asked.
 
     Returns
@@ -247,7 +221,7 @@ def _over_factor(information: Floats, score: Floats, spread: Floats) -> Floats:
     return np.asarray(everywhere + log_ndtr(after) - log_ndtr((1.0 - LEAST_FACTOR) / np.sqrt(spread)))
 
 
-def _parts(read: Floats, entry: npt.NDArray[np.int32], works: list[Patchwork], fused: Floats) -> Floats:
+def _parts(read: Floats, entry: npt.NDArray[np.int32], works: list[Work], fused: Floats) -> Floats:
     """By how much the log-likelihood ratio of a pair would fall without each of its patches, for each reading."""
     joint, found = _over_factor(*fused[:3]), np.zeros(len(entry))
     for work in works:
@@ -259,7 +233,7 @@ def _parts(read: Floats, entry: npt.NDArray[np.int32], works: list[Patchwork], f
 
 
 def _judge(
-    work: Patchwork, means: Floats | None, verdict: Verdicts, counts: Ints, scale: Scale | None, last: bool
+    work: Work, means: Floats | None, verdict: Verdicts, counts: Ints, scale: Scale | None, last: bool
 ) -> tuple[Floats, Scale | None, Degrees]:
     """What a batch says about its pairs (see `_weigh`), and what that says about degrees.
 

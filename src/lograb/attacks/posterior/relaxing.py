@@ -23,8 +23,6 @@ from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
 from lograb.attacks.posterior.checksum import check
 from lograb.attacks.posterior.degrees import infer_degrees
-from lograb.attacks.posterior.fusion import hubs
-from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.volumes import whole_volumes
 from lograb.parallel import ordered_map
 from lograb.types import Bools, Floats
@@ -131,7 +129,7 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     asked = [(batch, at) for batch in scene.batches for at in _failing(scene, beliefs, batch)]
     costs = np.cumsum([float(batch.size**2 * (batch.rank + PASSES)) for batch, _ in asked])
     asked = asked[: int((costs <= WORK).sum())]
-    size, degrees, own = len(beliefs.keys), dict(beliefs.degrees), beliefs.own.copy()
+    size, works, own = len(beliefs.keys), dict(beliefs.works), beliefs.own.copy()
     total, times, done = np.zeros(size), np.zeros(size), []
 
     def one(question: tuple[Batch, int]) -> tuple[Floats, Floats] | None:
@@ -140,12 +138,12 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     for number, ((batch, at), found) in enumerate(zip(asked, ordered_map(one, asked))):
         scene.progress("solving patches", number, len(asked))
         if found is not None:
-            entry, start = scene.entry[batch.entries].reshape(len(batch.which), -1)[at], batch.entries.start
+            entry, work = scene.places(batch)[at], works[batch.entries.start]
             total[entry] += found[0]
             times[entry] += 1.0
-            mean = degrees[start].mean.copy()
+            mean = work.degrees.mean.copy()
             mean[at] = found[1]
-            degrees[start] = replace(degrees[start], mean=mean)
+            works[batch.entries.start] = replace(work, degrees=replace(work.degrees, mean=mean))
             done.append((batch, at, entry))
     if not done:
         return beliefs
@@ -153,10 +151,9 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     odds = _log_odds(total / np.maximum(times, 1.0))
     own[solved[scene.entry]] = 0.0
     for batch, at, entry in done:  # what it says itself is not to be held against it
-        part = own[batch.entries].reshape(len(batch.which), -1)
-        part[at] = (odds[entry] - _log_odds(beliefs.chance[entry])) / times[entry]
-        own[batch.entries] = part.ravel()
-    beliefs = replace(beliefs, degrees=degrees, own=own).settle(beliefs.open & solved, odds, Status.OPEN)
+        mine = own[batch.entries].reshape(len(batch.which), -1)  # a view
+        mine[at] = (odds[entry] - _log_odds(beliefs.chance[entry])) / times[entry]
+    beliefs = replace(beliefs, works=works, own=own).settle(beliefs.open & solved, odds, Status.OPEN)
     beliefs = beliefs.tell(relaxed=len(done))
     if "check" not in scene.settings.stages:
         return beliefs
@@ -171,13 +168,12 @@ def _log_odds(probability: Floats) -> Floats:
 
 def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> list[int]:
     """Find the patches of a batch that are worth it, and whose judgement does not explain what was seen."""
-    degrees = beliefs.degrees.get(batch.entries.start)
-    if degrees is None or not (batch.exact and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]):
+    work, places = beliefs.works.get(batch.entries.start), scene.places(batch)
+    if work is None or not (batch.exact and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]):
         return []
-    entry = scene.entry[batch.entries]
-    worth = beliefs.open[entry].reshape(len(batch.which), -1).mean(axis=1) > OPEN
+    worth = beliefs.open[places].mean(axis=1) > OPEN
     worth &= (batch.variance * batch.size < LOUD) & (batch.strength > 0)
-    probable, root = batch.matrix(beliefs.probability[entry]), 1.0 / np.sqrt(degrees.mean)
+    probable, root = batch.matrix(beliefs.probability[places]), 1.0 / np.sqrt(work.degrees.mean)
     return [at for at in np.flatnonzero(worth).tolist()
             if fit_of(batch, at).misfit(probable[at] * root[at][:, None] * root[at]) > FAILS]  # fmt: skip
 
@@ -188,19 +184,16 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
     If degrees are too small by a factor, what an edge may be is too large by it, and edges read less than 1, all
     alike. So larger volumes are tried, as long as they explain what was seen as well.
     """
-    entry = scene.entry[batch.entries].reshape(len(batch.which), -1)[at]
-    one = replace(batch, which=batch.which[[at]], members=batch.members[[at]], frame=batch.frame[[at]],
-                  mu=batch.mu[[at]], variance=batch.variance[[at]])  # fmt: skip
-    first = leading(one, hubs(one, scene.centres) if scene.radius == 1 else None)
-    fit, known = fit_of(one, 0), one.matrix(beliefs.known[entry].astype(float))[0]
+    entry, work = scene.places(batch)[at], beliefs.works[batch.entries.start]
+    first, volume = work.first.of(np.array([at])), work.start.volume[[at]]
+    fit, known = fit_of(batch, at), batch.matrix(beliefs.known[entry].astype(float))[0]
     apart: Bools = (known < 0) | np.eye(batch.size, dtype=bool)
     if first.together is not None:
         apart |= first.together[0] < 0.5
-    cost = -logit(np.clip(one.matrix(beliefs.chance[entry])[0], 1e-4, 0.95))
-    spread, volume = beliefs.told["degree_spread"], beliefs.starts[batch.entries.start].volume[[at]]
+    cost = -logit(np.clip(batch.matrix(beliefs.chance[entry])[0], 1e-4, 0.95))
 
     def solve(volume: Floats, start: Floats) -> Solution:
-        mean = infer_degrees(first, volume, spread).mean[0]
+        mean = infer_degrees(first, volume, work.usual.spread).mean[0]
         value = 1.0 / np.sqrt(mean[:, None] * mean)
         most = np.where(apart, 0.0, SLACK * value)
         least = np.where((known > 0) & ~apart, np.minimum(value, most), 0.0)
@@ -222,9 +215,8 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
                 break
         else:
             tried = np.sqrt(tried)
-    found = (1.0 - DOUBT) * np.minimum(one.pairs(best.share[None]), 1.0) + DOUBT * beliefs.chance[entry]
+    found = (1.0 - DOUBT) * np.minimum(batch.pairs(best.share[None]), 1.0) + DOUBT * beliefs.chance[entry]
     found = expit(SHARP * logit(found))
     if quiet:
         return found, best.mean
-    now = beliefs.degrees[batch.entries.start].mean[at]
-    return SHARE * found + (1.0 - SHARE) * beliefs.probability[entry], now
+    return SHARE * found + (1.0 - SHARE) * beliefs.probability[entry], work.degrees.mean[at]

@@ -29,7 +29,7 @@ TOLERANCE = 0.15
 
 def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Move the probabilities of open pairs by the errors that their patches show."""
-    batches = [batch for batch in scene.batches if batch.entries.start in beliefs.degrees]
+    batches = [batch for batch in scene.batches if batch.entries.start in beliefs.works]
     probability, total = beliefs.probability, np.zeros((2, len(beliefs.keys)))
 
     def one(batch: Batch) -> tuple[Floats, Floats]:
@@ -54,7 +54,7 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
     places = scene.places(batch)
     p, chance = batch.matrix(probability[places]), batch.matrix(beliefs.chance[places])
     free = batch.matrix(beliefs.open[places].astype(float))
-    degrees = beliefs.degrees[batch.entries.start].mean
+    degrees = beliefs.works[batch.entries.start].degrees.mean
     if scene.radius == 2:  # balls tell more about them than noisy patches do
         degrees = np.maximum(p.sum(axis=2), LEAST_LEFT)
     root = 1.0 / np.sqrt(degrees)
