@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
-from scipy.special import expit, logit
 
-from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status, log_odds_of
 from lograb.attacks.posterior.fusion import judge
 from lograb.attacks.posterior.paths import MOST_UNSURE, rule_out, unsure
 from lograb.attacks.posterior.rules import star_keys
@@ -109,7 +108,7 @@ def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     if drawn is None:
         return beliefs
     odds = np.full(len(beliefs.keys), -CERTAIN)
-    odds[at] = logit(np.clip(drawn.probability, expit(-CERTAIN), expit(CERTAIN)))
+    odds[at] = log_odds_of(drawn.probability)
     beliefs = replace(beliefs.settle(beliefs.open, odds, Status.OPEN), drawn=odds).tell(balls=drawn.agreement)
     # Columns in an arbitrary basis fix no scale: they err about many pairs at once, and balls do not.
     return beliefs if scene.seen.protocol.gauge == "rotation" else judge(scene, beliefs)

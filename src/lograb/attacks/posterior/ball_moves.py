@@ -177,9 +177,7 @@ def turn_edge(web: Web, rng: np.random.Generator, pair: int, missing: float, bar
         return
     old = web.near[web.heads[u] + rng.integers(0, web.degree[u])]
     left = find(web, u, old)
-    change = -price(web, left, missing, barred)
-    put(web, u, old, left, -1)
-    change += price(web, pair, missing, barred)
+    change = toggle(web, left, missing, barred) + price(web, pair, missing, barred)
     if change <= 0 or rng.random() < np.exp(-change):
         put(web, u, w, pair, 1)
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from lograb.attacks.baselines.membership import closest
 from lograb.attacks.posterior.batches import Batch
@@ -26,6 +26,11 @@ COMPANIONS = (2.0, 0.8)
 """Log-odds by which pairs that co-occur most are likelier edges: in balls, and in other patches."""
 SOUND = 5.0
 """Log-odds by a check beyond which a pair is known."""
+
+
+def log_odds_of(probability: Floats) -> Floats:
+    """Log-odds, up to certainty."""
+    return np.asarray(np.clip(logit(probability), -CERTAIN, CERTAIN))
 
 
 class Status(IntEnum):

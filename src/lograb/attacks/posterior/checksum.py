@@ -40,20 +40,15 @@ TIMES = 2
 
 @dataclass(frozen=True)
 class Question:
-    """Patches of one batch, shape (b, q, q) each.
+    """What is asked about patches of one batch, at the positions `asked`.
 
     Attributes
     ----------
-    batch : Batch
-    asked : int64 array
-        Positions of the patches in the batch.
     doubtful : bool array, shape (b,)
         Patches with an open pair. The others are checked, but neither mended nor weighed: nothing hangs on it.
-    log_odds : float array
-        Of the pairs; their signs are the graph that is checked first.
-    cost : float array
-        See `Patch`.
-    known : float array
+    log_odds, cost : float arrays, shape (b, q, q)
+        As in `Patch`; the signs are the graph that is checked first.
+    known : float array, shape (b, q, q)
         1 and -1 for pairs that are no question, else 0: a graph that has them otherwise does not pass.
     """
 

@@ -40,17 +40,13 @@ def first_guess(batch: Batch) -> Batch:
                        guessed=True)
     exact = bool((batch.variance == 0).all())
     mu = _from_signs(batch, 1, np.zeros(batch.frame.shape[:2]))
-    for at in np.flatnonzero(_off(batch.frame, mu) > FITS).tolist() if exact else []:  # these are not connected
+    off = np.abs(batch.frame**2 @ mu[:, :, None]).max(axis=(1, 2))
+    for at in np.flatnonzero(off > FITS).tolist() if exact else []:  # these are not connected
         kernel = kernel_of(batch.frame[at], rounding_error(batch.frame[at]))
         if kernel is not None:
             one = replace(batch, frame=batch.frame[[at]], variance=batch.variance[[at]])
             mu[at] = _from_signs(one, kernel.zeros, (kernel.degrees == 0).astype(float)[None])[0]
     return replace(batch, mu=mu, valued=exact)
-
-
-def _off(frame: Floats, mu: Floats) -> Floats:
-    """How far from 0 the diagonal of S is at most, shape (b,)."""
-    return np.asarray(np.abs(frame**2 @ mu[:, :, None]).max(axis=(1, 2)))
 
 
 def _from_signs(batch: Batch, zeros: int, alone: Floats) -> Floats:

@@ -99,7 +99,7 @@ def leading(batch: Batch, hub: Ints | None = None) -> Leading:
     entries, together = first * sign * np.sqrt(scale), None
     n_zero = zero.sum(axis=1, keepdims=True)
     several = n_zero > 1
-    if batch.valued and several.any():
+    if several.any():
         rows = batch.frame * (zero * np.sqrt(scale))[:, None, :]
         lengths = (rows**2).sum(axis=2) - variance * n_zero
         spread = np.sqrt(2.0 * n_zero * variance**2 + 4.0 * variance * np.maximum(lengths, 0.0))  # of a length

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
-from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status, log_odds_of
 from lograb.pairs import unpair
 from lograb.ragged import pointer, ranges
 from lograb.types import Bools, Floats, Ints
@@ -77,8 +77,7 @@ def _misfit(beliefs: Beliefs, misfit: float, share: float | None) -> Beliefs:
     """Take the model to be wrong on some open pairs, of which a share are edges: as among all unless given."""
     probability, open_ = beliefs.probability, beliefs.open
     share = float(probability[open_].mean()) if share is None and open_.any() else share or 0.0
-    mixed = np.clip((1.0 - misfit) * probability + misfit * share, expit(-CERTAIN), expit(CERTAIN))
-    return beliefs.settle(open_, logit(mixed), Status.OPEN)
+    return beliefs.settle(open_, log_odds_of((1.0 - misfit) * probability + misfit * share), Status.OPEN)
 
 
 def reconcile(scene: Scene, beliefs: Beliefs) -> Beliefs:

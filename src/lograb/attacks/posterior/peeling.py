@@ -108,13 +108,14 @@ def _shortlist(effort: int, missing: int) -> int:
     return count
 
 
-def _candidates(state: Rows, row: int, most: int) -> Ints:
+def _candidates(state: Rows, row: int, missing: int, effort: int) -> Ints:
     """List the classes that may hold missing neighbours of a row, the nearest if there are many."""
+    most = {ALL: len(state.x), PROGRAM: IN_PROGRAM}.get(effort) or _shortlist(effort, missing)
     open_ = state.missing > 0
     open_[list(state.links[row])] = False
     open_[row] &= state.size[row] > 1
     among = np.flatnonzero(open_)
-    if most != ALL and len(among) > most:
+    if len(among) > most:
         among = np.sort(among[np.argpartition(_away(state, row, among), most)[:most]])
     return among
 
@@ -138,8 +139,7 @@ def _solve(state: Rows, row: int, missing: int, effort: int) -> float:
     """Look for the missing neighbours of a row, settle what all fitting sets hold; gives what that cost."""
     if effort == PROGRAM and not state.precise:
         return 0.0
-    most = _shortlist(effort, missing) if effort > 0 else {ALL: ALL, PROGRAM: IN_PROGRAM}[effort]
-    among = _candidates(state, row, most)
+    among = _candidates(state, row, missing, effort)
     if state.size[among].sum() < missing:
         return 0.0
     if _accident(state, row, among, missing) > ACCIDENT:

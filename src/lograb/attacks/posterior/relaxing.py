@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from lograb.attacks.posterior.batches import Batch
-from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status, log_odds_of
 from lograb.attacks.posterior.checksum import check
 from lograb.attacks.posterior.degrees import infer_degrees
 from lograb.attacks.posterior.volumes import whole_volumes
@@ -148,11 +148,11 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     if not done:
         return beliefs
     solved = 2.0 * times >= np.maximum(scene.counts, 1)  # else most of what is known of a pair would be lost
-    odds = _log_odds(total / np.maximum(times, 1.0))
+    odds = log_odds_of(total / np.maximum(times, 1.0))
     own[solved[scene.entry]] = 0.0
     for batch, at, entry in done:  # what it says itself is not to be held against it
         mine = own[batch.entries].reshape(len(batch.which), -1)  # a view
-        mine[at] = (odds[entry] - _log_odds(beliefs.chance[entry])) / times[entry]
+        mine[at] = (odds[entry] - log_odds_of(beliefs.chance[entry])) / times[entry]
     beliefs = replace(beliefs, works=works, own=own).settle(beliefs.open & solved, odds, Status.OPEN)
     beliefs = beliefs.tell(relaxed=len(done))
     if "check" not in scene.settings.stages:
@@ -160,10 +160,6 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     starts = {batch.entries.start for batch, _, _ in done}
     again = replace(scene, batches=[batch for batch in scene.batches if batch.entries.start in starts])
     return replace(check(again, beliefs), told=beliefs.told)
-
-
-def _log_odds(probability: Floats) -> Floats:
-    return np.asarray(np.clip(logit(probability), -CERTAIN, CERTAIN))
 
 
 def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> list[int]:

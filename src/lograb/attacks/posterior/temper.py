@@ -9,10 +9,9 @@ The number of edges, which degrees tell, says how many of each. Probabilities ar
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logit
 
 from lograb.attacks.posterior.batches import Batch
-from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status
+from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status, log_odds_of
 from lograb.attacks.posterior.degrees import LEAST_LEFT
 from lograb.attacks.posterior.isolated import ZERO
 from lograb.pairs import vectors_of
@@ -41,8 +40,7 @@ def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
     false, missed = total / np.maximum(scene.counts, 1)
     missed = np.minimum(missed * beliefs.chance, 0.9)
     moved = probability * (1.0 - false) + (1.0 - probability) * missed
-    odds = np.clip(logit(moved), -CERTAIN, CERTAIN)
-    return beliefs.settle(beliefs.open, odds, Status.OPEN)
+    return beliefs.settle(beliefs.open, log_odds_of(moved), Status.OPEN)
 
 
 def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -> tuple[Floats, Floats]:

@@ -131,7 +131,7 @@ def fill_in(seen: Observations, variance: Floats, blur: Floats) -> tuple[Observa
         Of all patches, what was found.
     """
     which = np.flatnonzero(low_noise(seen, variance) & (blur > VALUES_TO))
-    which = np.sort(which[np.argsort(seen.sizes[which], kind="stable")][:MOST_PATCHES])
+    which = which[np.argsort(seen.sizes[which], kind="stable")][:MOST_PATCHES]
 
     def one(patch: int) -> Found | None:
         block = seen.block(patch)
