@@ -11,7 +11,8 @@ import pytest
 import lograb
 from lograb.attacks.posterior.noise import patch_noise
 from lograb.attacks.posterior.precision import rounding_error
-from lograb.attacks.posterior.withheld import fill_in, find_values, kernel_of
+from lograb.attacks.posterior.row_degrees import kernel_of
+from lograb.attacks.posterior.withheld import fill_in, find_values
 from lograb.types import Floats
 
 

@@ -26,8 +26,8 @@ from scipy.optimize import isotonic_regression
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status, log_odds_of
 from lograb.attacks.posterior.fusion import judge
 from lograb.attacks.posterior.paths import MOST_UNSURE, rule_out, unsure
-from lograb.attacks.posterior.rules import star_keys
-from lograb.pairs import unpair
+from lograb.attacks.posterior.rules import Ball, ball_matrix, star_keys, verdicts
+from lograb.pairs import edge_keys, unpair
 from lograb.parallel import ordered_map
 from lograb.progress import Progress, ignore
 from lograb.types import Bools, Floats, Ints
@@ -70,27 +70,15 @@ class Drawn(NamedTuple):
     agreement: float
 
 
-def possible_pairs(ball: Ints, n_nodes: int) -> Ints:
-    """List the pairs that share a ball and that no centre rules out, as keys u * n_nodes + w; none if too many.
-
-    Parameters
-    ----------
-    ball : int64 array, increasing
-        centre * n_nodes + member, without the centres themselves.
-    """
-    centres, member = np.unique(ball // n_nodes), ball % n_nodes
-    sizes = np.bincount(ball // n_nodes, minlength=n_nodes) + 1
-    if float((sizes.astype(float) ** 2).sum()) > 40 * MOST_PAIRS:
+def possible_pairs(ball: Ball, n_nodes: int) -> Ints:
+    """List the pairs that share a ball and that no centre rules out, as keys u * n_nodes + w; none if too many."""
+    holds = ball_matrix(ball, n_nodes)
+    sizes = np.maximum(np.diff(holds.indptr), 1).astype(float)
+    if float((sizes**2).sum()) > 40 * MOST_PAIRS:
         return np.empty(0, np.int64)
-    row, column = np.append(ball // n_nodes, centres), np.append(member, centres)
-    holds = sp.csr_array((np.ones(len(row), np.float32), (row, column)), shape=(n_nodes, n_nodes))
     met = sp.triu(holds.T @ holds, k=1, format="coo")
-    one, other = met.row.astype(np.int64), met.col.astype(np.int64)
-    is_centre = np.isin(np.arange(n_nodes), centres)
-    can = np.ones(len(one), dtype=bool)
-    for centre, node in ((one, other), (other, one)):
-        can &= ~is_centre[centre] | np.isin(centre * n_nodes + node, ball)
-    keys = np.sort(one[can] * n_nodes + other[can])
+    pairs = np.stack([met.row, met.col], axis=1).astype(np.int64)
+    keys = np.sort(edge_keys(pairs[verdicts(pairs, ball, ball // n_nodes, n_nodes, 2) == 0], n_nodes))
     return keys if len(keys) <= MOST_PAIRS else np.empty(0, np.int64)
 
 
@@ -115,7 +103,7 @@ def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
 
 
 def draw_graphs(
-    keys: Ints, ball: Ints, n_nodes: int, rng: np.random.Generator, progress: Progress = ignore
+    keys: Ints, ball: Ball, n_nodes: int, rng: np.random.Generator, progress: Progress = ignore
 ) -> Drawn | None:  # fmt: skip
     """Draw graphs that have the balls seen, and tell how often each pair is an edge in them.
 
@@ -126,8 +114,8 @@ def draw_graphs(
     ----------
     keys : int64 array, shape (m,)
         The pairs that may be edges, see `possible_pairs`.
-    ball : int64 array, increasing
-        centre * n_nodes + member, without the centres themselves, of all balls; their radius is 2.
+    ball : Ball
+        All balls; their radius is 2.
     """
     if not len(keys) or not np.isin(star_keys(ball, n_nodes), keys).all():
         return None
@@ -173,7 +161,7 @@ def _walk(web: Web, rng: np.random.Generator, progress: Progress) -> Floats:
     return found / DRAWS
 
 
-def _web(keys: Ints, ball: Ints, n_nodes: int) -> Web:
+def _web(keys: Ints, ball: Ball, n_nodes: int) -> Web:
     """Lay out a graph without edges on these pairs."""
     from lograb.attacks.posterior.ball_moves import Web, fill
 
@@ -181,7 +169,7 @@ def _web(keys: Ints, ball: Ints, n_nodes: int) -> Web:
     size = 1 << int(np.ceil(np.log2(3 * len(keys) + 4)))
     table = np.full((size, 2), -1, np.int64)
     fill(table, keys)
-    centre = np.isin(np.arange(n_nodes), ball // n_nodes)
+    centre = np.bincount(ball // n_nodes, minlength=n_nodes) > 0
     room = np.bincount(ends.ravel(), minlength=n_nodes)
     heads = (np.cumsum(room) - room).astype(np.int64)
     zeros = np.zeros(len(keys), np.int64)

@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 from lograb.attacks.baselines.membership import closest
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.degrees import Work
-from lograb.attacks.posterior.rules import ball_keys, known_centres, star_keys, verdicts
+from lograb.attacks.posterior.rules import Ball, ball_keys, known_centres, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.withheld import Found
 from lograb.pairs import pair_keys, unpair
@@ -125,8 +125,7 @@ class Scene:
         Patches read that contain the pair.
     lift : float array, shape (m,)
         By how much log-odds are raised because a pair co-occurs more than others.
-    ball : int64 array
-        centre * n_nodes + member of all balls, increasing.
+    ball : Ball
     radius : int
         Of the balls; 0 where there are none.
     rng : Generator
@@ -143,7 +142,7 @@ class Scene:
     entry: npt.NDArray[np.int32]
     counts: Ints
     lift: Floats
-    ball: Ints
+    ball: Ball
     radius: int
     rng: np.random.Generator
     settings: PosteriorSettings

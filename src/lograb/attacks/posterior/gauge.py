@@ -13,7 +13,7 @@ import numpy as np
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.precision import rounding_error
-from lograb.attacks.posterior.withheld import kernel_of
+from lograb.attacks.posterior.row_degrees import kernel_of
 from lograb.pairs import upper_pairs
 from lograb.types import Bools, Floats
 

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from scipy.special import expit, logit
 
 from lograb.attacks.posterior.beliefs import CERTAIN, Beliefs, Scene, Status, log_odds_of
+from lograb.attacks.posterior.rules import Ball, ball_matrix
 from lograb.pairs import unpair
 from lograb.ragged import pointer, ranges
 from lograb.types import Bools, Floats, Ints
@@ -87,33 +88,25 @@ def reconcile(scene: Scene, beliefs: Beliefs) -> Beliefs:
     return by_balls(beliefs, scene.ball, tells, scene.seen.n_nodes, scene.settings.misfit)
 
 
-def by_balls(beliefs: Beliefs, ball: Ints, tells: Bools, n_nodes: int, misfit: float) -> Beliefs:
+def by_balls(beliefs: Beliefs, ball: Ball, tells: Bools, n_nodes: int, misfit: float) -> Beliefs:
     """Rule out pairs that known edges bar, and let the others exchange messages with what balls say.
 
-    Parameters
-    ----------
-    ball : int64 array, increasing
-        centre * n_nodes + member, without the centres themselves.
-    tells : bool array, shape (n_nodes,)
-        As in `list_paths`.
-    misfit : float
-        Share of open pairs on which the model is wrong.
+    `misfit` is the share of open pairs on which the model is wrong, `tells` is as in `list_paths`.
     """
     beliefs = rule_out(beliefs, ball, n_nodes)
-    keys = beliefs.keys
     if beliefs.drawn is not None:  # balls have had their say
         return beliefs
     beliefs = _misfit(beliefs, misfit, IN_REACH)
     if unsure(beliefs):
         return beliefs
     free, probability = beliefs.known == 0, beliefs.probability
-    listed = list_paths(keys, free | (probability > FAINT), ball, tells, n_nodes)
+    listed = list_paths(beliefs.keys, free | (probability > FAINT), ball, tells, n_nodes)
     log_odds = follow(listed, logit(probability), free, beliefs.status == Status.WEIGHED)
     return replace(beliefs, log_odds=np.clip(log_odds, -CERTAIN, CERTAIN))
 
 
-def rule_out(beliefs: Beliefs, ball: Ints, n_nodes: int) -> Beliefs:
-    """Rule out the pairs that known edges bar; `ball` as in `by_balls`."""
+def rule_out(beliefs: Beliefs, ball: Ball, n_nodes: int) -> Beliefs:
+    """Rule out the pairs that known edges bar."""
     keys, edges = beliefs.keys, np.flatnonzero(beliefs.known > 0)
     # Where two known edges lead out of a ball together, the one at its centre is usually right.
     reopened = np.zeros(len(keys), dtype=bool)
@@ -131,7 +124,7 @@ def unsure(beliefs: Beliefs, most: float = MOST_UNSURE) -> bool:
     return wrong > most * max(float(probability.sum()), ENOUGH)
 
 
-def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:
+def out_of_reach(keys: Ints, edges: Ints, ball: Ball, n_nodes: int) -> Bools:
     """Say which pairs cannot be edges given some that are, where balls have radius 2 or more; shape (m,).
 
     Each end of an edge lies in the ball of every centre that the other end is joined to.
@@ -140,20 +133,15 @@ def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:
     ----------
     keys, edges : int64 arrays, shapes (m,) and (e,)
         Pairs as u * n_nodes + w, u < w.
-    ball : int64 array, increasing
-        centre * n_nodes + member, without the centres themselves.
     """
-    barred = np.zeros(len(keys), dtype=bool)
-    shape = (n_nodes, n_nodes)
-    ball = np.append(ball, np.unique(ball // n_nodes) * (n_nodes + 1))  # a centre is in its ball
-    inside = sp.csr_array((np.ones(len(ball)), (ball // n_nodes, ball % n_nodes)), shape=shape)
+    barred, inside = np.zeros(len(keys), dtype=bool), ball_matrix(ball, n_nodes)
     ends = unpair(edges, n_nodes)
     ends = np.concatenate([ends, ends[:, ::-1]])
     sizes = np.diff(inside.indptr)[ends[:, 1]]
     if sizes.sum() > MOST_MEMBERS or not len(keys):
         return barred
     ends = ends[sizes > 0]
-    joined = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
+    joined = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=inside.shape)
     met, needed = joined @ inside, np.diff(joined.indptr)
     met.sort_indices()  # to look pairs up is quick then
     one, other = unpair(keys, n_nodes).T
@@ -162,7 +150,7 @@ def out_of_reach(keys: Ints, edges: Ints, ball: Ints, n_nodes: int) -> Bools:
     return barred
 
 
-def list_paths(keys: Ints, live: Bools, ball: Ints, tells: Bools, n_nodes: int) -> Paths:
+def list_paths(keys: Ints, live: Bools, ball: Ball, tells: Bools, n_nodes: int) -> Paths:
     """List the paths through live pairs that start at a centre; none if there are more than `MOST`.
 
     Parameters
@@ -170,14 +158,12 @@ def list_paths(keys: Ints, live: Bools, ball: Ints, tells: Bools, n_nodes: int) 
     keys : int64 array, shape (m,), increasing
     live : bool array, shape (m,)
         The others are no edges.
-    ball : int64 array, increasing
     tells : bool array, shape (n_nodes,)
         Centres with balls of radius 2 all of whose pairs are among `keys`: only they tell how a node came inside.
     """
     low, high = unpair(keys[live], n_nodes).T
     degrees = np.bincount(low, minlength=n_nodes) + np.bincount(high, minlength=n_nodes)
-    is_centre = np.zeros(n_nodes, dtype=bool)
-    is_centre[ball // n_nodes] = True
+    is_centre = np.bincount(ball // n_nodes, minlength=n_nodes) > 0
     if (is_centre[low] * degrees[high] + is_centre[high] * degrees[low]).sum() > MOST:
         return Paths(np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty(0, dtype=bool))
     place, start, stop = np.tile(np.flatnonzero(live), 2), np.append(low, high), np.append(high, low)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lograb.types import Bools, Floats, Ints, Observations
+from lograb.types import Bools, Floats, Observations
 
 MANTISSA = 53
 DECIMALS = 12
@@ -53,7 +53,8 @@ def _binary_steps(flat: Floats) -> Floats:
     """Give each entry the finest power of two that entries with its exponent, or the next larger one, need."""
     fraction, exponent = np.frexp(flat)
     whole = (fraction * 2.0**MANTISSA).astype(np.int64)
-    steps = exponent + _trailing_zeros(whole) - MANTISSA
+    zeros_at_the_end = np.bitwise_count((whole & -whole) - 1)
+    steps = exponent + zeros_at_the_end - MANTISSA
     sizes = [size for size in np.unique(exponent[whole > 0])
              if ((exponent == size) & (whole > 0)).sum() >= LEAST_ENTRIES]  # fmt: skip
     if not sizes:
@@ -61,12 +62,6 @@ def _binary_steps(flat: Floats) -> Floats:
     finest = np.array([steps[(exponent == size) & (whole > 0)].min() for size in sizes])
     larger = np.minimum(np.searchsorted(sizes, np.where(whole > 0, exponent, sizes[0])), len(sizes) - 1)
     return np.asarray(np.ldexp(1.0, finest[larger]))
-
-
-def _trailing_zeros(whole: Ints) -> Ints:
-    """Count the zero bits at the end of whole numbers; none for 0."""
-    lowest = whole & -whole
-    return np.where(whole > 0, np.frexp(lowest.astype(float))[1] - 1, 0)
 
 
 def _decimal_step(flat: Floats) -> float:

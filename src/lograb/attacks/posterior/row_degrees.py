@@ -7,6 +7,8 @@ leaves few scales.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lograb.types import Bools, Floats, Ints
@@ -24,6 +26,8 @@ PARALLEL = 10.0
 """How much farther than their errors say rows of a component may point apart, squared."""
 ALIKE = 8.0
 """Errors by which entries of members that cannot be told apart may differ, and up to which a row says nothing."""
+MOST_DOUBTFUL = 0.5
+"""Share of the members whose degrees may be in doubt."""
 ALIVE = 30.0
 """Errors that the largest entry of a column must exceed to say something about a component."""
 
@@ -52,8 +56,11 @@ def components(kernel: Floats, error: Floats) -> Ints:
     """Number the components of a patch, shape (q,), by the directions of the rows of its kernel (q, c).
 
     A leader of each component is the longest row that is parallel to none so far; `error` (q,) is that of entries.
+    All are -1 if some row is empty: the column that shows its component is missing.
     """
     lengths = np.linalg.norm(kernel, axis=1)
+    if (lengths < ALIKE * error).any():
+        return np.full(len(kernel), -1)
     directions = kernel / np.maximum(lengths, 1e-300)[:, None]
     doubt = kernel.shape[1] * (error / np.maximum(lengths, 1e-300)) ** 2 + 1e-16
     label, number = np.full(len(kernel), -1), 0
@@ -95,6 +102,29 @@ def whole_degrees(kernel: Floats, error: Floats) -> tuple[Ints, Ints, Floats]:
             found, deviation = _whole(weights[inside], spread)
             degrees[inside], doubt[inside] = found, deviation
     return component, degrees, doubt
+
+
+class Kernel(NamedTuple):
+    """How many columns have eigenvalue 0; the components, as many; degrees of members, and their doubt."""
+
+    zeros: int
+    component: Ints
+    degrees: Ints
+    doubt: Floats
+
+
+def kernel_of(vectors: Floats, error: Floats) -> Kernel | None:
+    """Find the columns with eigenvalue 0 of nearly exact eigenvectors (q, k); `error` is that of entries."""
+    zeros = 1
+    while zeros <= vectors.shape[1]:
+        kernel, blur = vectors[:, :zeros], error[:, :zeros].max(axis=1)
+        count = int(components(kernel, blur).max()) + 1
+        if count == zeros:
+            component, degrees, doubt = whole_degrees(kernel, blur)
+            if (degrees >= 0).all() and (doubt > 0).mean() < MOST_DOUBTFUL:
+                return Kernel(zeros, component, degrees, doubt)
+        zeros = max(zeros + 1, count)  # columns may split components further, and never join them
+    return None
 
 
 def scales(degrees: Ints) -> list[int]:

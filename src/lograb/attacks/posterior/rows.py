@@ -24,7 +24,7 @@ from scipy.special import logit
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
 from lograb.attacks.posterior.peeling import Rows, peel
 from lograb.attacks.posterior.precision import entry_error, low_noise, rounding_error
-from lograb.attacks.posterior.row_degrees import ALIKE, points, scales, telling, whole_degrees
+from lograb.attacks.posterior.row_degrees import ALIKE, MOST_DOUBTFUL, points, scales, telling, whole_degrees
 from lograb.attacks.posterior.withheld import VALUES_TO, Found
 from lograb.pairs import edge_keys, upper_pairs
 from lograb.progress import Progress, ignore
@@ -157,10 +157,8 @@ def solve_rows(
     if not zero.any():
         return None
     kernel, blur = vectors[:, zero], error[:, zero].max(axis=1)
-    if (np.linalg.norm(kernel, axis=1) < ALIKE * blur).any():
-        return None
     component, degrees, doubt = whole_degrees(kernel, blur)
-    vague = ((degrees < 0) | (doubt > 0)).mean() > 0.5
+    vague = ((degrees < 0) | (doubt > 0)).mean() > MOST_DOUBTFUL
     if vague or component.max() + 1 != zero.sum():  # eigenvalues that are not 0, or noise, pass for components
         return None
     solved, pairs, probability = degrees == 0, [np.empty((0, 2), np.int64)], [np.empty(0)]

@@ -7,10 +7,14 @@ centre are members, so a centre has no edge to a node outside its ball.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from lograb.attacks.baselines.centres import possible_centres
 from lograb.ragged import owners
 from lograb.types import Ints, Observations
+
+Ball = Ints
+"""centre * n_nodes + member of all balls, increasing, without the centres themselves."""
 
 
 def known_centres(seen: Observations) -> Ints:
@@ -30,20 +34,27 @@ def known_centres(seen: Observations) -> Ints:
     return unknown
 
 
-def ball_keys(seen: Observations, centres: Ints) -> Ints:
-    """Number the (centre, member) pairs as centre * n_nodes + member, sorted."""
+def ball_keys(seen: Observations, centres: Ints) -> Ball:
+    """Number the (centre, member) pairs; `centres` is that of each patch, or -1."""
     centre = centres[owners(seen.ptr)]
     keys = (centre * seen.n_nodes + seen.nodes)[(centre >= 0) & (centre != seen.nodes)]
     return np.asarray(np.unique(keys))
 
 
-def star_keys(ball: Ints, n_nodes: int) -> Ints:
+def ball_matrix(ball: Ball, n_nodes: int) -> sp.csr_array:
+    """Lay out who lies in the ball of whom, shape (n_nodes, n_nodes); a centre lies in its own."""
+    ball = np.append(ball, np.unique(ball // n_nodes) * (n_nodes + 1))
+    ends = ball // n_nodes, ball % n_nodes
+    return sp.csr_array((np.ones(len(ball), np.float32), ends), shape=(n_nodes, n_nodes))
+
+
+def star_keys(ball: Ball, n_nodes: int) -> Ints:
     """Turn (centre, member) numbers into numbers u * n_nodes + w of unordered pairs, u < w."""
     centre, member = ball // n_nodes, ball % n_nodes
     return np.unique(np.minimum(centre, member) * n_nodes + np.maximum(centre, member))
 
 
-def verdicts(pairs: Ints, ball: Ints, centres: Ints, n_nodes: int, radius: int) -> Ints:
+def verdicts(pairs: Ints, ball: Ball, centres: Ints, n_nodes: int, radius: int) -> Ints:
     """Decide pairs (m, 2) by membership: 1 is an edge, -1 is none, 0 is open."""
     is_centre = np.zeros(n_nodes, dtype=bool)
     is_centre[centres[centres >= 0]] = True

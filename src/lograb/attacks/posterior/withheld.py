@@ -15,7 +15,7 @@ import numpy as np
 
 from lograb.attacks.posterior.peeling import choices
 from lograb.attacks.posterior.precision import entry_error, low_noise
-from lograb.attacks.posterior.row_degrees import ALIKE, components, points, scales, telling, whole_degrees
+from lograb.attacks.posterior.row_degrees import kernel_of, points, scales, telling
 from lograb.parallel import ordered_map
 from lograb.ragged import ranges
 from lograb.types import Bools, Floats, Ints, Observations
@@ -34,8 +34,6 @@ CLEAR = 1e3
 """Errors that an entry must exceed for its column to be read in that row."""
 SIGMAS = 6.0
 """Errors by which guesses may differ."""
-MOST_DOUBTFUL = 0.5
-"""Share of the members whose degrees may be in doubt."""
 MOST_PATCHES = 500
 """Patches whose eigenvalues are looked for, smallest first: bounds the time, to a minute or two."""
 VALUES_TO = 1e-4
@@ -147,30 +145,6 @@ def fill_in(seen: Observations, variance: Floats, blur: Floats) -> tuple[Observa
             values[seen.value_ptr[patch] : seen.value_ptr[patch + 1]] = about.values
             blur[patch] = about.error
     return (replace(seen, values=values) if np.isfinite(blur).any() else seen), blur, found
-
-
-class Kernel(NamedTuple):
-    """How many columns have eigenvalue 0; the components, as many; degrees of members, and their doubt."""
-
-    zeros: int
-    component: Ints
-    degrees: Ints
-    doubt: Floats
-
-
-def kernel_of(vectors: Floats, error: Floats) -> Kernel | None:
-    """Find the columns with eigenvalue 0 of nearly exact eigenvectors (q, k); `error` as in `find_values`."""
-    zeros = 1
-    while zeros <= vectors.shape[1]:
-        blur = error[:, :zeros].max(axis=1)
-        hidden = (np.linalg.norm(vectors[:, :zeros], axis=1) < ALIKE * blur).any()  # some column is farther on
-        count = 0 if hidden else int(components(vectors[:, :zeros], blur).max()) + 1
-        if count == zeros:
-            component, degrees, doubt = whole_degrees(vectors[:, :zeros], blur)
-            if (degrees >= 0).all() and (doubt > 0).mean() < MOST_DOUBTFUL:
-                return Kernel(zeros, component, degrees, doubt)
-        zeros = max(zeros + 1, count)  # columns may split components further, and never join them
-    return None
 
 
 def _agreed(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Floats, Floats] | None:
