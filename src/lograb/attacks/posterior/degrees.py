@@ -64,23 +64,12 @@ def _grid(q: int) -> tuple[Floats, Floats]:
     return np.append(fine, np.sqrt(edges[1:] * edges[:-1])), np.append(np.ones(len(fine)), np.diff(edges))
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Degrees as the values of likely edges tell them: an edge reads 1 if the degrees of its ends are right.
-
-    Attributes
-    ----------
-    degrees : float array, shape (b, q)
-    precision : float array, shape (b, q)
-        Of their logarithm.
-    """
-
-    degrees: Floats
-    precision: Floats
+Scale = tuple[Floats, Floats]
+"""Degrees as the values of likely edges tell them, and the precision of their logarithm, both (b, q)."""
 
 
 def read_scale(means: Floats, estimate: Floats, variance: Floats, degrees: Floats) -> Scale:
-    """Correct degrees by how far from 1 the likely edges of each member read.
+    """Correct degrees by how far from 1 the likely edges of each member read: they read 1 if degrees are right.
 
     Parameters
     ----------
@@ -92,7 +81,7 @@ def read_scale(means: Floats, estimate: Floats, variance: Floats, degrees: Float
     weight = np.where(means > LIKELY, means, 0.0) / np.maximum(variance, 1e-4)
     total, short = weight.sum(axis=2), (weight * (1.0 - estimate)).sum(axis=2)
     change = np.clip(2 * short / (total + 4.0), -0.7, 0.7)
-    return Scale(degrees * np.exp(change), np.minimum(total / 4, MAX_PRECISION))
+    return degrees * np.exp(change), np.minimum(total / 4, MAX_PRECISION)
 
 
 def infer_degrees(
@@ -123,7 +112,8 @@ def infer_degrees(
     if counted is not None and doubt is not None:
         weight -= (grid - counted[:, :, None]) ** 2 / (2 * doubt[:, :, None])
     if scale is not None:
-        weight -= (np.log(grid) - np.log(scale.degrees)[:, :, None]) ** 2 * scale.precision[:, :, None] / 2
+        told, precision = scale
+        weight -= (np.log(grid) - np.log(told)[:, :, None]) ** 2 * precision[:, :, None] / 2
     weight = np.exp(weight - weight.max(axis=2, keepdims=True))
     weight /= weight.sum(axis=2, keepdims=True)
     mean = weight @ grid

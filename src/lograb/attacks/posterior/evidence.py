@@ -17,7 +17,6 @@ See docs/methods/posterior-derivations.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,24 +32,6 @@ FACTORS = 4
 """Rank at which the table of weights is cut where pairs of columns meet pairs of nodes."""
 LEAST_SLOPE = 0.2
 """Least response of the score to the pair itself, as a share of the information."""
-
-
-class Outside(NamedTuple):
-    """What the part of the residual outside the frame adds, each shape (b, q, q).
-
-    Attributes
-    ----------
-    score, information : of each pair
-    slope : by how much the score falls with the pair's own part of the estimate
-    own : share of each pair that is hidden
-    cross : I - P
-    """
-
-    score: Floats
-    information: Floats
-    slope: Floats
-    own: Floats
-    cross: Floats
 
 
 @dataclass(frozen=True)
@@ -119,11 +100,11 @@ def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools)
     slope = attenuation(batch)[:, None, None] * information
     shared = np.zeros_like(score)
     if batch.truncated:
-        outer = _outside(batch, estimate, image, inner, tau, second, table)
-        own, cross = outer.own, outer.cross
-        score, information = score + outer.score, information + outer.information
-        slope = slope + outer.slope
-        mixing = cross**2
+        cross = np.eye(batch.size) - frame @ frame.swapaxes(1, 2)  # I - P
+        outside, mixing = np.einsum("bii->bi", cross), cross**2
+        own = _outer(outside, outside) + mixing  # share of each pair that is hidden
+        more, added, by_hidden = _outside(batch, cross, estimate, image, inner, tau, second, table)
+        score, information, slope = score + more, information + added, slope + added - by_hidden * own
         rest = np.maximum(mixing @ doubt @ mixing - own**2 * doubt, 0.0)
         shared = rest / (np.maximum(1.0 - own, 0.02) * weights) ** 2
     information = np.maximum(information, 1e-12)
@@ -179,14 +160,15 @@ def _paired_products(frame: Floats, weight: Floats) -> Floats:
 
 
 def _outside(
-    batch: Batch, estimate: Floats, image: Floats, inner: Floats, tau: Floats, second: Floats, table: Floats
-) -> Outside:
-    """Score and information from the residual (I - P) Σ U.
+    batch: Batch, cross: Floats, estimate: Floats, image: Floats, inner: Floats, tau: Floats, second: Floats,
+    table: Floats,
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
+    """Score and information from the residual (I - P) Σ U; by how much the score rises with what is hidden of Σ.
 
     Parameters
     ----------
-    estimate : float array, shape (b, q, q)
-        Σ.
+    cross, estimate : float arrays, shape (b, q, q)
+        I - P and Σ.
     image, inner : float arrays, shapes (b, q, r) and (b, r, r)
         Σ U and Uᵀ Σ U.
     tau, second, table : float arrays, shape (b,)
@@ -202,24 +184,15 @@ def _outside(
     theta2 = ((hidden**2).sum(axis=(1, 2)) / n_hidden)[:, None]
     higher = s**2 * (mu**2 + theta2) / 2 * q + second[:, None]
     weight = 1.0 / (s * (mu**2 - 2 * mu * theta + theta2) + tau[:, None] + higher)
-    cross = np.eye(q) - frame @ transposed
     # What noise alone makes of residual @ frame.T: the frame leans out of the true span by a factor, and
     # the part outside meets itself.
-    trace = mu.sum(axis=1, keepdims=True)
-    lean = mu * (1 - 1 / scale) + s * trace / scale
-    met = lean + (mu - s * trace) / scale
-    off_diagonal = cross * ~np.eye(q, dtype=bool)
-
-    def total(values: Floats) -> Floats:
-        return np.asarray(values.sum(axis=1)[:, None, None])
-
-    thin = (s / scale)[:, :, None]
-    by_noise = _times(frame, weight * lean) - thin * total(weight * met) * off_diagonal
+    lean = mu * (1 - 1 / scale) + s * mu.sum(axis=1, keepdims=True) / scale
+    thin = s / scale
+    by_noise = _times(frame, weight * lean) - (thin * (weight * mu).sum(axis=1, keepdims=True))[:, :, None] * cross
     one_sided = (residual * weight[:, None, :]) @ transposed
-    by_hidden = thin * (2 * total(weight) + s[:, :, None] * table[:, None, None])
+    by_hidden = (thin * (2 * weight.sum(axis=1, keepdims=True) + s * table[:, None]))[:, :, None]
     score = 2 * by_noise - one_sided - one_sided.swapaxes(1, 2) + by_hidden * hidden
     outside = np.einsum("bii->bi", cross)
     strength = np.einsum("bqa,ba->bq", frame**2, weight)
     information = _outer(outside, strength) + _outer(strength, outside) + 2 * cross * _times(frame, weight)
-    own = _outer(outside, outside) + cross**2
-    return Outside(score, information, information - by_hidden * own, own, cross)
+    return score, information, by_hidden

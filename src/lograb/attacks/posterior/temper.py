@@ -57,13 +57,14 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
         degrees = np.maximum(p.sum(axis=2), LEAST_LEFT)
     root = 1.0 / np.sqrt(degrees)
     weights = root[:, :, None] * root[:, None, :]
-    excess, deviation = _excess(batch, vectors_of(scene.seen, batch.which), p * weights, p, weights)
-    inside = (batch.frame**2).sum(axis=2)
-    heavy = weights**2 * inside[:, None, :] * free
+    shown = weights**2 * (batch.frame**2).sum(axis=2)[:, None, :]  # squared residual that a wrong pair makes
 
     def total(values: Floats) -> Floats:
         return np.asarray(values.sum(axis=(1, 2)))
 
+    doubt = total(shown * p * (1.0 - p))
+    excess, deviation = _excess(batch, vectors_of(scene.seen, batch.which), p * weights, doubt)
+    heavy = shown * free
     by_false = np.maximum(total(heavy * p * np.maximum(2.0 * p - 1.0, 0.0)), 1e-9)
     by_missed = np.maximum(total(heavy * chance * (1.0 - p) * np.maximum(1.0 - 2.0 * p, 0.0)), 1e-9)
     edges, others = total(p * free), total(chance * (1.0 - p) * free)
@@ -88,7 +89,7 @@ def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -
     return heard * wrong, heard * missed
 
 
-def _excess(batch: Batch, observed: Floats, estimate: Floats, p: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def _excess(batch: Batch, observed: Floats, estimate: Floats, doubt: Floats) -> tuple[Floats, Floats]:
     """Squared residual beyond what noise and doubt make of it, and the standard deviation of that; shapes (b,)."""
     if batch.readable:
         fitted = observed * batch.mu[:, None, :]
@@ -100,8 +101,6 @@ def _excess(batch: Batch, observed: Floats, estimate: Floats, p: Floats, weights
         fitted, norm = observed @ inner, (inner**2).sum(axis=(1, 2))
     squares = ((estimate @ observed - fitted) ** 2).sum(axis=(1, 2))
     noise = batch.variance * (batch.rank * (estimate**2).sum(axis=(1, 2)) + batch.size * norm)
-    inside = (batch.frame**2).sum(axis=2)
-    doubt = (weights**2 * p * (1.0 - p) * inside[:, None, :]).sum(axis=(1, 2))
     deviation = 2.0 * noise / np.sqrt(batch.rank * batch.size) + 0.1 * doubt
     return squares - noise - doubt, deviation
 
