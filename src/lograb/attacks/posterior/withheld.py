@@ -42,11 +42,15 @@ VALUES_TO = 1e-4
 
 @dataclass(frozen=True)
 class Guesses:
-    """What sets of neighbours of one row make of μ, with errors, (m, columns); and what it reads."""
+    """What sets of neighbours of one row make of μ, with errors, (m, columns); which columns the row reads.
+
+    `votes` (m,) are the rows that have a guess like it, this one included.
+    """
 
     mu: Floats
     error: Floats
     reads: Bools
+    votes: Ints
 
     def like(self, other: Guesses) -> tuple[Ints, Ints]:
         """List which of them agree with which others in all columns that both rows read, if chance would not."""
@@ -167,7 +171,6 @@ def _at_scale(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Gue
     Gives on what they agree, and whether on several answers.
     """
     asked: list[Guesses] = []
-    votes: list[Ints] = []
     clear = np.abs(x) > CLEAR * error
     mean, several = None, False
     for row in _different(x, error, degrees, sure):
@@ -176,22 +179,21 @@ def _at_scale(x: Floats, error: Floats, degrees: Ints, sure: Bools) -> tuple[Gue
         new = _guesses(x, error, row, int(degrees[row]), clear[row])
         if not 0 < len(new.mu) <= GUESSES:
             continue
-        asked.append(new)
         if mean is None:
-            votes.append(np.ones(len(new.mu), dtype=np.int64))
-            for old, vote in zip(asked[:-1], votes):
+            for old in asked:
                 one, two = new.like(old)
-                votes[-1][np.unique(one)] += 1
-                vote[np.unique(two)] += 1
-            if votes[-1].max() >= AGREE:
-                mean, several = _mean(asked, votes)
+                new.votes[np.unique(one)] += 1
+                old.votes[np.unique(two)] += 1
+            asked.append(new)
+            if new.votes.max() >= AGREE:
+                mean, several = _mean(asked)
         elif len(like := mean.like(new)[1]):
             mean = _joined(mean, new, like)
-        done = len(asked) == ALONE if mean is None else mean.reads.all()
-        if done:
+        if len(asked) == ALONE if mean is None else mean.reads.all():
             break
-    if mean is None and LEAST_ROWS <= max((vote.max() for vote in votes), default=0) >= len(asked) - 1:
-        mean, several = _mean(asked, votes)
+    most = max((guesses.votes.max() for guesses in asked), default=0)
+    if mean is None and LEAST_ROWS <= most >= len(asked) - 1:
+        mean, several = _mean(asked)
     return mean, several
 
 
@@ -224,26 +226,27 @@ def _guesses(x: Floats, error: Floats, row: int, degree: int, clear: Bools) -> G
         fits = (np.abs(mu) < 1.0 + room).all(axis=1) & (mu < 1.0 - room).any(axis=1)
         fits &= (np.diff(mu, axis=1) <= room[:, 1:] + room[:, :-1]).all(axis=1)
         sets, mu, spread = sets[fits], mu[fits], spread[fits]
-    found = Guesses(np.zeros((len(sets), x.shape[1])), np.full((len(sets), x.shape[1]), np.inf), clear)
+    shape = len(sets), x.shape[1]
+    found = Guesses(np.zeros(shape), np.full(shape, np.inf), clear, np.ones(len(sets), dtype=np.int64))
     found.mu[:, clear], found.error[:, clear] = mu, spread
     return found
 
 
-def _mean(asked: list[Guesses], votes: list[Ints]) -> tuple[Guesses | None, bool]:
+def _mean(asked: list[Guesses]) -> tuple[Guesses | None, bool]:
     """Average the guess with the most votes and those that agree with it; None where rows agree on others too.
 
     In symmetric graphs, or where the rows asked are alike, they do.
     """
-    best = int(np.argmax([vote.max() for vote in votes]))
-    at, source = votes[best].argmax(), asked[best]
-    mean = Guesses(source.mu[[at]], source.error[[at]], source.reads)
-    for number, (guesses, vote) in enumerate(zip(asked, votes)):
+    best = max(asked, key=lambda guesses: int(guesses.votes.max()))
+    at = [int(best.votes.argmax())]
+    mean = Guesses(best.mu[at], best.error[at], best.reads, best.votes[at])
+    for guesses in asked:
         like = mean.like(guesses)[1]
-        rivals = 2 * vote > votes[best][at]
+        rivals = 2 * guesses.votes > mean.votes
         rivals[like] = False
         if rivals.any() and (mean.reads & guesses.reads).any():
             return None, True
-        if len(like) and number != best:
+        if len(like) and guesses is not best:
             mean = _joined(mean, guesses, like)
     return mean, False
 
@@ -255,4 +258,4 @@ def _joined(mean: Guesses, guesses: Guesses, like: Ints) -> Guesses:
     weights = 1.0 / mean.error**2, 1.0 / guesses.error[[one]] ** 2
     total = np.maximum(weights[0] + weights[1], 1e-300)
     mu = (weights[0] * mean.mu + weights[1] * guesses.mu[one]) / total
-    return Guesses(mu, 1.0 / np.sqrt(total), mean.reads | guesses.reads)
+    return Guesses(mu, 1.0 / np.sqrt(total), mean.reads | guesses.reads, mean.votes)
