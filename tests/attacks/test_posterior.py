@@ -28,7 +28,7 @@ from lograb.attacks.posterior.fusion import (
     _weigh,
     hubs,
     iterate,
-    settle,
+    prepare,
 )
 from lograb.attacks.posterior.isolated import drop_isolated
 from lograb.attacks.posterior.leading import Leading, leading
@@ -276,7 +276,7 @@ def alone(sigma, **settings):
 
 def test_evidence_comes_from_the_patch_if_it_is_alone():
     scene, beliefs, _ = alone(0.05, damping=0.0)
-    evidence, _, _, own, _ = iterate(settle(scene), scene, beliefs.known)
+    evidence, _, _, own, _ = iterate(prepare(scene), scene, beliefs.known)
     np.testing.assert_allclose(evidence, own, atol=1e-9)
 
 
@@ -295,7 +295,7 @@ def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch):
         scene, beliefs, _ = alone(0.05, iterations=rounds)
         known = beliefs.known.copy()
         known[:5] = 1, -1, 1, -1, 1
-        evidence, prior, *_ = iterate(settle(scene), scene, known)
+        evidence, prior, *_ = iterate(prepare(scene), scene, known)
         return np.where(known == 0, expit(evidence + prior), known > 0)
 
     before, found = judged(1), judged(2)
@@ -308,12 +308,12 @@ def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch):
 
 def test_the_last_judgement_believes_the_noise_it_sees():
     scene, beliefs, true = alone(0.05)
-    work = settle(scene)[0]
+    work = prepare(scene)[0]
     means = work.batch.matrix(0.8 * true + 0.1)  # so much doubt that the claimed variance is far too large
     before, after = (_judge(work, means, beliefs.known, scene.counts, None, last)[0] for last in (False, True))
     assert np.median(after[0] / before[0]) > 1.5  # information
     exact, beliefs, _ = alone(0.0)
-    work = settle(exact)[0]
+    work = prepare(exact)[0]
     before, after = (_judge(work, means, beliefs.known, exact.counts, None, last)[0] for last in (False, True))
     np.testing.assert_array_equal(before, after)
 

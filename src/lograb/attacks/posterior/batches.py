@@ -10,7 +10,7 @@ import numpy as np
 from lograb.attacks.known_defences import EXACT
 from lograb.attacks.posterior.isolated import ZERO
 from lograb.attacks.posterior.noise import nearest_frame
-from lograb.pairs import members_of, runs_of_equal_shape, upper_pairs, vectors_of
+from lograb.pairs import members_of, runs_of_equal_shape, spectra_of, upper_pairs, vectors_of
 from lograb.types import Bools, Floats, Ints, Observations
 
 # One (b, q, q) array of a batch; about thirty of them are alive at a time.
@@ -143,18 +143,15 @@ def readable(seen: Observations, variance: Floats, max_entries: int) -> tuple[In
 
 def stack(seen: Observations, which: Ints, variance: Floats, blur: Floats) -> list[Batch]:
     """Build the batches of some patches; `blur` (n_patches,) is how much eigenvalues err, infinite if unknown."""
-    batches, start = [], 0
-    paired = seen.protocol.gauge != "rotation"
+    batches, start, paired = [], 0, seen.protocol.gauge != "rotation"
     known = np.isfinite(blur) + (blur <= EXACT).astype(int)
     kinds = [runs_of_equal_shape(seen, which[known[which] == kind], BATCH_BYTES) for kind in range(3)]
     for run in chain(*kinds):
-        q, r = int(seen.sizes[run[0]]), int(seen.ranks[run[0]])
-        valued, exact = bool(known[run[0]]), bool(known[run[0]] > 1)
-        mu = np.zeros((len(run), r))
-        if valued and seen.values is not None:
-            mu = 1.0 - seen.values[seen.value_ptr[run][:, None] + np.arange(r)]
-        entries = slice(start, start + len(run) * (q * (q - 1) // 2))
+        valued, exact, members = bool(known[run[0]]), bool(known[run[0]] > 1), members_of(seen, run)
+        vectors = vectors_of(seen, run)
+        mu = 1.0 - spectra_of(seen, run)[1] if valued else np.zeros(vectors[:, 0].shape)
+        entries = slice(start, start + members.size * (members.shape[1] - 1) // 2)
         start = entries.stop
-        batches.append(Batch(run, members_of(seen, run), nearest_frame(vectors_of(seen, run)), mu,
-                             variance[run], entries, valued, paired, exact=exact and paired))  # fmt: skip
+        batches.append(Batch(run, members, nearest_frame(vectors), mu, variance[run], entries, valued, paired,
+                             exact=exact and paired))  # fmt: skip
     return batches

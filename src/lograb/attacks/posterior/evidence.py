@@ -11,6 +11,9 @@ are independent observations of the same components of δ, to which the doubt ab
 variance τ². A pair adds w_ij (e_i e_jᵀ + e_j e_iᵀ) to δ; weighting each residual by its inverse variance gives the
 pair's score and its information. Terms of second order in σ bias both, and are removed: a frame that nears
 σ² q = 1 shrinks by `attenuation`, and noise in U meets itself in the residuals.
+
+Below, `estimate` (b, q, q) is Σ, `image` (b, q, r) Σ U, `inner` (b, r, r) Uᵀ Σ U, `tau` (b,) τ² and `second` (b,)
+σ⁴ ‖Σ‖².
 See docs/methods/posterior-derivations.md.
 """
 
@@ -116,17 +119,7 @@ def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools)
 
 
 def _inside(batch: Batch, inner: Floats, tau: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
-    """Score and information from the residual M - Uᵀ Σ U, and the sum of the weights.
-
-    Parameters
-    ----------
-    inner : float array, shape (b, r, r)
-        Uᵀ Σ U.
-    tau : float array, shape (b,)
-        Variance that doubt about other pairs adds to each component.
-    second : float array, shape (b,)
-        σ⁴ ‖Σ‖².
-    """
+    """Score and information from the residual M - Uᵀ Σ U, both (b, q, q), and the sum of the weights, (b,)."""
     frame, mu, s = batch.frame, batch.mu, batch.variance[:, None]
     scale = attenuation(batch)[:, None]
     diagonal = np.arange(batch.rank)
@@ -163,16 +156,9 @@ def _outside(
     batch: Batch, cross: Floats, estimate: Floats, image: Floats, inner: Floats, tau: Floats, second: Floats,
     table: Floats,
 ) -> tuple[Floats, Floats, Floats]:  # fmt: skip
-    """Score and information from the residual (I - P) Σ U; by how much the score rises with what is hidden of Σ.
+    """Score and information from the residual (I - P) Σ U, and by how much the score rises with what is hidden.
 
-    Parameters
-    ----------
-    cross, estimate : float arrays, shape (b, q, q)
-        I - P and Σ.
-    image, inner : float arrays, shapes (b, q, r) and (b, r, r)
-        Σ U and Uᵀ Σ U.
-    tau, second, table : float arrays, shape (b,)
-        Variance by doubt, σ⁴ ‖Σ‖², and the sum of the weights of the components inside.
+    `cross` (b, q, q) is I - P, and `table` (b,) the sum of the weights of the components inside.
     """
     frame, mu, s = batch.frame, batch.mu, batch.variance[:, None]
     transposed, q = frame.swapaxes(1, 2), batch.size

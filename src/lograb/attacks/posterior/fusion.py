@@ -77,7 +77,7 @@ def _chance(work: Work, verdict: Verdicts) -> Floats:
 
 def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Judge all open pairs, each given the current estimate of all others, again and again."""
-    verdict, open_, all_works = beliefs.known, beliefs.open, settle(scene)
+    verdict, open_, all_works = beliefs.known, beliefs.open, prepare(scene)
     works: list[Work] = []
     others: list[Work] = []
     for work in all_works:
@@ -92,7 +92,7 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
     return judged.tell(degree_spread=all_works[0].usual.spread).settle(open_, odds, Status.OPEN)
 
 
-def settle(scene: Scene) -> list[Work]:
+def prepare(scene: Scene) -> list[Work]:
     """Find degrees before anything is known about the pairs."""
     batches = scene.batches
     guessed = [first_guess(batch) for batch in batches]

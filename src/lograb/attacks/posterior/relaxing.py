@@ -151,8 +151,8 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     odds = log_odds_of(total / np.maximum(times, 1.0))
     own[solved[scene.entry]] = 0.0
     for batch, at, entry in done:  # what it says itself is not to be held against it
-        mine = own[batch.entries].reshape(len(batch.which), -1)  # a view
-        mine[at] = (odds[entry] - log_odds_of(beliefs.chance[entry])) / times[entry]
+        mine = (odds[entry] - log_odds_of(beliefs.chance[entry])) / times[entry]
+        own[batch.entries].reshape(len(batch.which), -1)[at] = mine  # into a view
     beliefs = replace(beliefs, works=works, own=own).settle(beliefs.open & solved, odds, Status.OPEN)
     beliefs = beliefs.tell(relaxed=len(done))
     if "check" not in scene.settings.stages:
@@ -192,7 +192,7 @@ def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Float
         mean = infer_degrees(first, volume, work.usual.spread).mean[0]
         value = 1.0 / np.sqrt(mean[:, None] * mean)
         most = np.where(apart, 0.0, SLACK * value)
-        least = np.where((known > 0) & ~apart, np.minimum(value, most), 0.0)
+        least = np.where((known > 0) & ~apart, value, 0.0)
         found = descend(fit, np.clip(start, least, most), least, most, cost / value)
         return Solution(found, found / value, mean, fit.misfit(found))
 
