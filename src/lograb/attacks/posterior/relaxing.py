@@ -22,7 +22,7 @@ from scipy.special import expit, logit
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status, log_odds_of
 from lograb.attacks.posterior.checksum import check
-from lograb.attacks.posterior.degrees import infer_degrees
+from lograb.attacks.posterior.degrees import Work, infer_degrees
 from lograb.attacks.posterior.volumes import whole_volumes
 from lograb.parallel import ordered_map
 from lograb.types import Bools, Floats
@@ -126,25 +126,25 @@ class Solution(NamedTuple):
 
 def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Solve the patches whose judgement does not explain what was seen, and check them."""
-    asked = [(batch, at) for batch in scene.batches for at in _failing(scene, beliefs, batch)]
-    costs = np.cumsum([float(batch.size**2 * (batch.rank + PASSES)) for batch, _ in asked])
+    asked = [(work, at) for work in beliefs.works.values() for at in _failing(scene, beliefs, work)]
+    costs = np.cumsum([float(work.batch.size**2 * (work.batch.rank + PASSES)) for work, _ in asked])
     asked = asked[: int((costs <= WORK).sum())]
     size, works, own = len(beliefs.keys), dict(beliefs.works), beliefs.own.copy()
     total, times, done = np.zeros(size), np.zeros(size), []
 
-    def one(question: tuple[Batch, int]) -> tuple[Floats, Floats] | None:
+    def one(question: tuple[Work, int]) -> tuple[Floats, Floats] | None:
         return _solve(scene, beliefs, *question)
 
-    for number, ((batch, at), found) in enumerate(zip(asked, ordered_map(one, asked))):
+    for number, ((work, at), found) in enumerate(zip(asked, ordered_map(one, asked))):
         scene.progress("solving patches", number, len(asked))
         if found is not None:
-            entry, work = scene.places(batch)[at], works[batch.entries.start]
+            start, entry = work.batch.entries.start, scene.places(work.batch)[at]
             total[entry] += found[0]
             times[entry] += 1.0
-            mean = work.degrees.mean.copy()
+            mean = works[start].degrees.mean.copy()
             mean[at] = found[1]
-            works[batch.entries.start] = replace(work, degrees=replace(work.degrees, mean=mean))
-            done.append((batch, at, entry))
+            works[start] = replace(work, degrees=replace(work.degrees, mean=mean))
+            done.append((work.batch, at, entry))
     if not done:
         return beliefs
     solved = 2.0 * times >= np.maximum(scene.counts, 1)  # else most of what is known of a pair would be lost
@@ -157,15 +157,14 @@ def relax(scene: Scene, beliefs: Beliefs) -> Beliefs:
     beliefs = beliefs.tell(relaxed=len(done))
     if "check" not in scene.settings.stages:
         return beliefs
-    starts = {batch.entries.start for batch, _, _ in done}
-    again = replace(scene, batches=[batch for batch in scene.batches if batch.entries.start in starts])
-    return replace(check(again, beliefs), told=beliefs.told)
+    batches = {batch.entries.start: batch for batch, _, _ in done}
+    return replace(check(replace(scene, batches=list(batches.values())), beliefs), told=beliefs.told)
 
 
-def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> list[int]:
+def _failing(scene: Scene, beliefs: Beliefs, work: Work) -> list[int]:
     """Find the patches of a batch that are worth it, and whose judgement does not explain what was seen."""
-    work, places = beliefs.works.get(batch.entries.start), scene.places(batch)
-    if work is None or not (batch.exact and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]):
+    batch, places = work.batch, scene.places(work.batch)
+    if not (batch.exact and batch.truncated and MEMBERS[0] <= batch.size <= MEMBERS[1]):
         return []
     worth = beliefs.open[places].mean(axis=1) > OPEN
     worth &= (batch.variance * batch.size < LOUD) & (batch.strength > 0)
@@ -174,13 +173,13 @@ def _failing(scene: Scene, beliefs: Beliefs, batch: Batch) -> list[int]:
             if fit_of(batch, at).misfit(probable[at] * root[at][:, None] * root[at]) > FAILS]  # fmt: skip
 
 
-def _solve(scene: Scene, beliefs: Beliefs, batch: Batch, at: int) -> tuple[Floats, Floats] | None:
+def _solve(scene: Scene, beliefs: Beliefs, work: Work, at: int) -> tuple[Floats, Floats] | None:
     """Solve a patch: how far each of its pairs is an edge, and degrees; None if that does not explain it either.
 
     If degrees are too small by a factor, what an edge may be is too large by it, and edges read less than 1, all
     alike. So larger volumes are tried, as long as they explain what was seen as well.
     """
-    entry, work = scene.places(batch)[at], beliefs.works[batch.entries.start]
+    batch, entry = work.batch, scene.places(work.batch)[at]
     first, volume = work.first.of(np.array([at])), work.start.volume[[at]]
     fit, known = fit_of(batch, at), batch.matrix(beliefs.known[entry].astype(float))[0]
     apart: Bools = (known < 0) | np.eye(batch.size, dtype=bool)

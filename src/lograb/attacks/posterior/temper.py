@@ -12,7 +12,7 @@ import numpy as np
 
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status, log_odds_of
-from lograb.attacks.posterior.degrees import LEAST_LEFT
+from lograb.attacks.posterior.degrees import LEAST_LEFT, Work
 from lograb.attacks.posterior.isolated import ZERO
 from lograb.pairs import vectors_of
 from lograb.parallel import ordered_map
@@ -28,31 +28,30 @@ TOLERANCE = 0.15
 
 def temper(scene: Scene, beliefs: Beliefs) -> Beliefs:
     """Move the probabilities of open pairs by the errors that their patches show."""
-    batches = [batch for batch in scene.batches if batch.entries.start in beliefs.works]
-    probability, total = beliefs.probability, np.zeros((2, len(beliefs.keys)))
+    works, probability = list(beliefs.works.values()), beliefs.probability
+    total = np.zeros((2, len(beliefs.keys)))
 
-    def one(batch: Batch) -> tuple[Floats, Floats]:
-        return _errors(scene, beliefs, batch, probability)
+    def one(work: Work) -> tuple[Floats, Floats]:
+        return _errors(scene, beliefs, work, probability)
 
-    for batch, shares in zip(batches, ordered_map(one, batches)):
+    for work, shares in zip(works, ordered_map(one, works)):
         for row, share in zip(total, shares):
-            row += np.bincount(scene.entry[batch.entries], batch.for_pairs(share), len(row))
+            row += np.bincount(scene.entry[work.batch.entries], work.batch.for_pairs(share), len(row))
     false, missed = total / np.maximum(scene.counts, 1)
     missed = np.minimum(missed * beliefs.chance, 0.9)
     moved = probability * (1.0 - false) + (1.0 - probability) * missed
     return beliefs.settle(beliefs.open, log_odds_of(moved), Status.OPEN)
 
 
-def _errors(scene: Scene, beliefs: Beliefs, batch: Batch, probability: Floats) -> tuple[Floats, Floats]:
+def _errors(scene: Scene, beliefs: Beliefs, work: Work, probability: Floats) -> tuple[Floats, Floats]:
     """Estimate how wrong the probabilities are in the patches of a batch, each shape (b,).
 
     Given are the share of the edges believed that are none, and the probability of the others to be edges, in
     units of their chance.
     """
-    places = scene.places(batch)
+    batch, places, degrees = work.batch, scene.places(work.batch), work.degrees.mean
     p, chance = batch.matrix(probability[places]), batch.matrix(beliefs.chance[places])
     free = batch.matrix(beliefs.open[places].astype(float))
-    degrees = beliefs.works[batch.entries.start].degrees.mean
     if scene.radius == 2:  # balls tell more about them than noisy patches do
         degrees = np.maximum(p.sum(axis=2), LEAST_LEFT)
     root = 1.0 / np.sqrt(degrees)
