@@ -89,14 +89,13 @@ def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     if scene.radius != 2 or not unsure(rule_out(beliefs, scene.ball, n), most):
         return beliefs
     keys = possible_pairs(scene.ball, n)
-    at = np.minimum(np.searchsorted(beliefs.keys, keys), len(beliefs.keys) - 1)
-    if (beliefs.keys[at] != keys).any():  # not every ball was read
+    if not np.isin(keys, beliefs.keys).all():  # not every ball was read
         return beliefs
     drawn = draw_graphs(keys, scene.ball, n, scene.rng, scene.progress)
     if drawn is None:
         return beliefs
     odds = np.full(len(beliefs.keys), -CERTAIN)
-    odds[at] = log_odds_of(drawn.probability)
+    odds[np.searchsorted(beliefs.keys, keys)] = log_odds_of(drawn.probability)
     beliefs = replace(beliefs.settle(beliefs.open, odds, Status.OPEN), drawn=odds).tell(balls=drawn.agreement)
     # Columns in an arbitrary basis fix no scale: they err about many pairs at once, and balls do not.
     return beliefs if scene.seen.protocol.gauge == "rotation" else judge(scene, beliefs)
