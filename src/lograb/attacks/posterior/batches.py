@@ -91,7 +91,7 @@ class Batch:
         heard = 1.0 / (1.0 + (self.variance * self.size / LOUD) ** 2)
         if self.readable and self.truncated:
             heard = heard * (self.mu < 1.0 - ZERO).any(axis=1)
-        return np.asarray(heard)
+        return heard
 
     @property
     def broken(self) -> Bools:

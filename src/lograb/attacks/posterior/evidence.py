@@ -55,7 +55,7 @@ class Evidence:
 
 def attenuation(batch: Batch) -> Floats:
     """Factor by which noise shrinks U M Uᵀ, to second order: 1 + σ² (q - r / 2); shape (b,)."""
-    return np.asarray(1.0 + batch.variance * (batch.size - batch.rank / 2))
+    return 1.0 + batch.variance * (batch.size - batch.rank / 2)
 
 
 def shortfall(batch: Batch) -> Floats:
@@ -65,16 +65,16 @@ def shortfall(batch: Batch) -> Floats:
     whose other pairs were known, for σ² q up to about 2.
     """
     inside, outside = batch.variance * batch.rank, batch.variance * (batch.size - batch.rank)
-    return np.asarray(1.0 + inside * (0.4 * inside + 2.0 * outside / (1.0 + outside)))
+    return 1.0 + inside * (0.4 * inside + 2.0 * outside / (1.0 + outside))
 
 
 def _outer(x: Floats, y: Floats) -> Floats:
-    return np.asarray(x[:, :, None] * y[:, None, :])
+    return x[:, :, None] * y[:, None, :]
 
 
 def _times(frame: Floats, diagonal: Floats) -> Floats:
     """U diag(c) Uᵀ for stacked frames (b, q, r) and diagonals (b, r)."""
-    return np.asarray((frame * diagonal[:, None, :]) @ frame.swapaxes(1, 2))
+    return (frame * diagonal[:, None, :]) @ frame.swapaxes(1, 2)
 
 
 def pair_evidence(batch: Batch, means: Floats, degrees: Floats, isolated: Bools) -> Evidence:

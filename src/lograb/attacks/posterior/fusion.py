@@ -72,7 +72,7 @@ def _chance(work: Work, verdict: Verdicts) -> Floats:
         chance[batch.mu[:, -1] > 1.0 - ZERO] *= UNSEEN
     diagonal = np.arange(batch.size)
     chance[:, diagonal, diagonal] = 0.0
-    return np.asarray(chance)
+    return chance
 
 
 def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:

@@ -82,4 +82,4 @@ def _from_signs(batch: Batch, zeros: int, alone: Floats) -> Floats:
             before, below = below, (products @ found[here, :, None])[:, :, 0] < -slack
             if (before == below).all():
                 break
-    return np.asarray(np.minimum.accumulate(np.clip(found, -1.0, 1.0), axis=1))
+    return np.minimum.accumulate(np.clip(found, -1.0, 1.0), axis=1)

@@ -80,7 +80,7 @@ def zero_columns(batch: Batch) -> Bools:
     """Columns with eigenvalue 0, shape (b, r)."""
     zero = batch.mu > 1.0 - ZERO
     zero[:, 0] = True
-    return np.asarray(zero)
+    return zero
 
 
 def leading(batch: Batch, hub: Ints | None = None) -> Leading:

@@ -199,7 +199,7 @@ def _least_certain(certainty: Floats, most: int) -> Ints:
     """Give the pairs that are least certain, as positions i * q + j, i < j."""
     i, j = np.triu_indices(len(certainty), k=1)
     least = np.argsort(certainty[i, j], kind="stable")[:most]
-    return np.asarray(i[least] * len(certainty) + j[least])
+    return i[least] * len(certainty) + j[least]
 
 
 def few_wrong(patch: Patch, state: State, certainty: Floats, most: int = 3) -> Floats | None:

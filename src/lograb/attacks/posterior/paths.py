@@ -215,7 +215,7 @@ def follow(paths: Paths, log_odds: Floats, free: Bools, weighed: Bools) -> Float
         lowered = np.bincount(pair, lowers.ravel(), size + 1).astype(float)
         raised, others = _strongest(pair, raises, size + 1)
         heard = others.reshape(ends.shape) + lowered[ends] - lowers
-    return np.asarray(log_odds + (raised + lowered)[:size])
+    return log_odds + (raised + lowered)[:size]
 
 
 def _strongest(pair: Ints, values: Floats, size: int) -> tuple[Floats, Floats]:

@@ -30,7 +30,7 @@ def low_noise(seen: Observations, variance: Floats) -> Bools:
         σ² of the embeddings.
     """
     truncated = (seen.ranks > 1) & (seen.ranks < seen.sizes) & (seen.protocol.gauge != "rotation")
-    return np.asarray(truncated & (variance * seen.sizes < CALM**2))
+    return truncated & (variance * seen.sizes < CALM**2)
 
 
 def entry_error(vectors: Floats, variance: float) -> Floats | None:

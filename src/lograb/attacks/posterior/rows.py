@@ -127,7 +127,7 @@ def _odds(facts: RowFacts) -> Floats:
     odds[i, j] = np.clip(logit(facts.probability), -SOLVED, SOLVED)
     # Ties of even odds are settled too: as far as they can be.
     odds[i, j] = np.where(odds[i, j] == 0, 1e-9, odds[i, j])
-    return np.asarray(odds[upper_pairs(len(odds))])
+    return odds[upper_pairs(len(odds))]
 
 
 def solve_rows(

@@ -38,7 +38,7 @@ def ball_keys(seen: Observations, centres: Ints) -> Ball:
     """Number the (centre, member) pairs; `centres` is that of each patch, or -1."""
     centre = centres[owners(seen.ptr)]
     keys = (centre * seen.n_nodes + seen.nodes)[(centre >= 0) & (centre != seen.nodes)]
-    return np.asarray(np.unique(keys))
+    return np.unique(keys)
 
 
 def ball_matrix(ball: Ball, n_nodes: int) -> sp.csr_array:

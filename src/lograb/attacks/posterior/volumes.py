@@ -74,7 +74,7 @@ class Usual:
 def _fourth_powers(first: Leading) -> Floats:
     """Estimate (d / vol)² without bias, shape (b, q)."""
     u, s = first.entries**2, first.variance
-    return np.asarray(u * u - 6 * s * u + 3 * s * s)
+    return u * u - 6 * s * u + 3 * s * s
 
 
 def mean_square(batch: Batch) -> Floats:
@@ -111,7 +111,7 @@ def inverse_volume(batch: Batch, first: Leading) -> Floats:
         found = found + (share * (1.0 - squares.sum(axis=2)) - fourth) * hidden
     found = first.over_component(found)
     trust = 1.0 / (1.0 + (NOISE_ERROR * loud) ** 2)
-    return np.asarray(level[:, None] * (1.0 - trust + trust * np.clip(found / level[:, None], *NEAR)))
+    return level[:, None] * (1.0 - trust + trust * np.clip(found / level[:, None], *NEAR))
 
 
 def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
@@ -162,7 +162,7 @@ def volumes(batch: Batch, guessed: Batch, first: Leading, usual: Usual) -> Float
         volume, off = _rims(batch, first, found[known])
         dense = off[1] - off[0] < 2.0 * logit(usual.dense)
         found[known[0]] = ((batch.size - 1) * np.exp(np.where(dense, volume[1], volume[0])))[:, None]
-    return np.asarray(np.clip(found, least, most))
+    return np.clip(found, least, most)
 
 
 def _rims(batch: Batch, first: Leading, otherwise: Floats) -> tuple[Floats, Floats]:
@@ -202,7 +202,7 @@ def _log_fourth(x: Floats, q: int) -> Floats:
     """
     m = 1.0 / x - 1.0
     walks = (q - 1.0) * m * np.maximum(2.0 * m - 1.0, 1.0)
-    return np.asarray(np.log(1.0 + x**4 * (1.0 + walks)) - [[0.0], [FEWER]])
+    return np.log(1.0 + x**4 * (1.0 + walks)) - [[0.0], [FEWER]]
 
 
 def _share_dense(off: Floats) -> float:
@@ -250,4 +250,4 @@ def _nearest_whole(first: Leading, about: Floats, times_as_far: int) -> Floats:
         higher = np.maximum(highest, weight)
         kept, new, highest = np.exp(highest - higher), np.exp(weight - higher), higher
         total, moment = kept * total + new, kept * moment + step * new
-    return np.asarray(about * np.exp(moment / total))
+    return about * np.exp(moment / total)
