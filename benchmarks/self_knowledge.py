@@ -258,7 +258,7 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "descent": ({"mending.MAX_DESCENT": 0}, CHECKED),
     "exchanges": ({"exchanges.swaps": lambda patch, state: np.full(state.graph.shape, np.inf)}, CHECKED),
     "thinned degrees": ({"fusion.degrees_left": certain_left}, ("hop",)),
-    "isolated members": ({"posterior.drop_isolated": lambda seen, variance, exact: (seen, variance)}, CHECKED[1:]),
+    "isolated members": ({"posterior.drop_isolated": lambda seen, variance, exact: seen}, CHECKED[1:]),
     "whole volumes": ({"volumes.whole_volumes": lambda first, about: about,
                        "relaxing.whole_volumes": lambda first, about: about}, ("exact", "silos", "global")),
     "solving as a whole": ({"relaxing.WORK": 0.0}, ("clusters", "silos", "global")),

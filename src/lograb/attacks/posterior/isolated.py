@@ -20,8 +20,8 @@ LENGTH = 0.75
 """Squared length of a row that marks an isolated member."""
 
 
-def drop_isolated(seen: Observations, variance: Floats, exact: Bools) -> tuple[Observations, Floats]:
-    """Leave isolated members out of their patches.
+def drop_isolated(seen: Observations, variance: Floats, exact: Bools) -> Observations:
+    """Leave isolated members out of their patches; the same object if there are none.
 
     Parameters
     ----------
@@ -29,14 +29,9 @@ def drop_isolated(seen: Observations, variance: Floats, exact: Bools) -> tuple[O
         σ² of each patch.
     exact : bool array, shape (n_patches,)
         Whose eigenvalues can be taken at their word.
-
-    Returns
-    -------
-    seen, variance
-        With smaller patches; the same objects if there is nothing to leave out.
     """
     if seen.values is None or seen.protocol.gauge == "rotation":
-        return seen, variance
+        return seen
     zeros = np.bincount(owners(seen.value_ptr)[seen.values < ZERO], minlength=seen.n_patches) * exact
     keep = np.ones(len(seen.nodes), dtype=bool)
     blocks, values, ranks = {}, {}, seen.ranks.copy()
@@ -51,14 +46,13 @@ def drop_isolated(seen: Observations, variance: Floats, exact: Bools) -> tuple[O
         blocks[i], values[i] = _reduced(block, zeros[i], alone, left), seen.spectrum(i)[zeros[i] - left :]
         ranks[i] = len(values[i])
     if not blocks:
-        return seen, variance
+        return seen
     sizes = np.bincount(owners(seen.ptr)[keep], minlength=seen.n_patches)
     ranks = np.minimum(ranks, sizes)
     vectors = [blocks.get(i, seen.block(i))[:, : ranks[i]].ravel() for i in range(seen.n_patches)]
     spectra = [values.get(i, seen.spectrum(i))[: ranks[i]] for i in range(seen.n_patches)]
-    smaller = replace(seen, nodes=seen.nodes[keep], ptr=pointer(sizes), ranks=ranks, centres=None,
-                      vectors=np.concatenate(vectors), values=np.concatenate(spectra))  # fmt: skip
-    return smaller, variance
+    return replace(seen, nodes=seen.nodes[keep], ptr=pointer(sizes), ranks=ranks, centres=None,
+                   vectors=np.concatenate(vectors), values=np.concatenate(spectra))  # fmt: skip
 
 
 def edgeless(seen: Observations, exact: Bools) -> Bools:

@@ -68,7 +68,9 @@ class Posterior(PosteriorSettings, Attack):
     def costs(self, seen: Observations) -> Ints:
         """Count the pairs of the patches that fit into the budget."""
         seen = read_values(seen)
-        seen, _, which, _ = _chosen(seen, patch_noise(seen), _blur(seen, self), self)
+        variance = patch_noise(seen)
+        seen = drop_isolated(seen, variance, _blur(seen, self) <= EXACT)
+        which = readable(seen, variance, self.max_entries)[0]
         return np.where(np.isin(np.arange(seen.n_patches), which), super().costs(seen), 0)
 
     def for_part(self, entries: int) -> Attack:
@@ -86,7 +88,8 @@ def posterior(
     variance = patch_noise(seen)
     whole, blur, found = fill_in(seen, variance, _blur(seen, settings))
     empty = edgeless(whole, blur <= EXACT)
-    seen, variance, which, patches = _chosen(whole, variance, blur, settings)
+    seen = drop_isolated(whole, variance, blur <= EXACT)
+    which, patches = readable(seen, variance, settings.max_entries)
     batches = stack(seen, which, variance, blur)
     scene, beliefs = survey(seen, whole, batches, variance, blur, found, rng, settings, progress)
     for name, stage in STAGES:
@@ -106,14 +109,6 @@ def _blur(seen: Observations, settings: PosteriorSettings) -> Floats:
     """Say how much the eigenvalues of each patch err, infinite where they are withheld or not to be used."""
     used = "eigenvalues" in settings.channels and seen.values is not None
     return np.full(seen.n_patches, value_noise(seen) if used else np.inf)
-
-
-def _chosen(
-    seen: Observations, variance: Floats, blur: Floats, settings: PosteriorSettings
-) -> tuple[Observations, Floats, Ints, dict[str, int]]:
-    """Leave isolated members out; give σ² of all patches, choose those that are read, and count the others."""
-    seen, variance = drop_isolated(seen, variance, blur <= EXACT)
-    return seen, variance, *readable(seen, variance, settings.max_entries)
 
 
 def _answer(
