@@ -257,13 +257,13 @@ def _judge(
     relative = degrees.variance / degrees.mean**2 / 4
     doubt = batch.pairs(relative[:, :, None] + relative[:, None, :])
     # If the pair is an edge, its ends have more neighbours than counted now, and an edge reads less than 1.
-    more = 1.0 - batch.pairs(means)
+    p = batch.pairs(means)
     growth = degrees.gain / degrees.mean
     one, two = (growth[:, index].ravel() for index in upper_pairs(batch.size))
-    value = 1.0 / np.sqrt((1.0 + one * more) * (1.0 + two * more))
+    value = 1.0 / np.sqrt((1.0 + one * (1.0 - p)) * (1.0 + two * (1.0 - p)))
     estimate = batch.pairs(found.estimate)
     if last:
-        factor = _dispersion(batch, (estimate - (batch.pairs(means) > 0.5)) ** 2 / claimed)
+        factor = _dispersion(batch, (estimate - (p > 0.5)) ** 2 / claimed)
         noise, hidden = factor * noise, factor * hidden
     return strength * _weigh(estimate, np.maximum(noise, hidden), value, doubt, counts), scale, degrees
 

@@ -56,7 +56,7 @@ def spectral_error(values: Floats, mu: Floats) -> Floats:
 
 
 def passes(graphs: Floats, mu: Floats) -> Bools:
-    """Check which of the stacked graphs (b, q, q) have the published eigenvalues (b, r)."""
+    """Check which of the stacked graphs (..., q, q) have the published eigenvalues (..., r)."""
     return spectral_error(np.asarray(np.linalg.eigvalsh(scaled(graphs)), dtype=np.float64), mu) < EXACT
 
 

@@ -152,7 +152,7 @@ def _one_wrong(patch: Patch, state: State, certainty: Floats) -> Floats | None:
     equal = np.where(factors < factors.min() + TIED, certainty, np.inf)
     i, j = np.unravel_index([np.argmin(equal), np.argmin(factors)], factors.shape)
     graphs = _flipped(state.graph, (i, j))
-    right = passes(graphs, np.stack([patch.mu, patch.mu]))
+    right = passes(graphs, patch.mu)
     return np.asarray(graphs[np.argmax(right)]) if right.any() else None
 
 
@@ -192,7 +192,7 @@ def _with_others(patch: Patch, state: State, sets: list[Ints]) -> Floats | None:
         if factors.flat[at] < (best[0] if best else SMALL):
             flipped[at // q, at % q] = flipped[at % q, at // q] = 1.0 - flipped[at // q, at % q]
             best = float(factors.flat[at]), flipped
-    return best[1] if best and passes(best[1][None], patch.mu[None])[0] else None
+    return best[1] if best and passes(best[1], patch.mu) else None
 
 
 def _least_certain(certainty: Floats, most: int) -> Ints:
