@@ -259,7 +259,7 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "exchanges": ({"exchanges.swaps": lambda patch, state: np.full(state.graph.shape, np.inf)}, CHECKED),
     "thinned degrees": ({"fusion.degrees_left": certain_left}, ("hop",)),
     "isolated members": ({"posterior.drop_isolated": lambda seen, variance, exact: seen}, CHECKED[1:]),
-    "whole volumes": ({"volumes.whole_volumes": lambda first, about: about,
+    "whole volumes": ({"volumes.whole_volumes": lambda first, about, *far: about,
                        "relaxing.whole_volumes": lambda first, about: about}, ("exact", "silos", "global")),
     "solving as a whole": ({"relaxing.WORK": 0.0}, ("clusters", "silos", "global")),
     "a share of the solution under noise": ({"relaxing.SHARE": 0.0}, ("clusters", "silos", "global")),
