@@ -1,13 +1,14 @@
 """Membership in balls of radius 2, solved as a whole: which graphs have just these balls?
 
 A ball of radius 2 holds the nodes to which one or two edges lead from its centre, and no others. Every member is a
-fact about the graph, and every node outside is one. Few graphs meet all of them, and sparse ones are likelier. The
+fact about the graph, and every node outside is one. Few graphs meet all of them. The
 graph that was cut is hardly ever the only one, but it shares most of its edges with the others. They are drawn by
 a random walk (`ball_moves`): first with facts that weigh little, then more and more (simulated annealing), until
 they are met. From then on each graph on the way is a draw from the posterior.
 
 How likely a pair is before any fact is learnt from the graph at the end of cooling, for pairs that would close a
-triangle and for the others: as often as such pairs are edges there.
+triangle and for the others: as often as such pairs are edges there. Until then all are as likely as not: whoever
+starts from sparse graphs ends at a star where a dense graph has the same balls.
 
 One walk stays near the graph at which it has arrived, and cannot tell how many others there are. So there are
 two, each from scratch. The true graph is one more that meets all facts: what one walk finds is true about as often
@@ -35,8 +36,6 @@ from lograb.types import Bools, Floats, Ints
 if TYPE_CHECKING:
     from lograb.attacks.posterior.ball_moves import Web
 
-SPARSE = -4.0
-"""Log-odds of an edge while facts are not met yet."""
 LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
 """What a broken fact costs at first and in the end: a member that is not reached, a path that leads out."""
 STAGES = 40
@@ -47,10 +46,14 @@ DRAWS = 30
 """Graphs that count, and as many before them that do not; for each half of them a quarter of the moves."""
 EXCHANGES, TURNS = 0.04, 0.3
 """Shares of moves that exchange the neighbours of two nodes, and that turn an edge."""
+MOST_INSIDE = 0.9
+"""Mean share of the nodes that a ball holds beyond which balls leave nearly everything open, and nothing is drawn."""
 LEAST_ASKED = 0.15
 """Share of the pairs that balls say something about below which nothing is drawn."""
 MOST_UNCHECKED = 0.03
 """As `MOST_UNSURE`, where no check will follow."""
+BORNE_OUT = 0.5
+"""Share of one walk's edges that the other finds too, from which balls need no rotated columns beside them."""
 MOST_PAIRS = 1_000_000
 """Pairs up to which graphs are drawn at all."""
 
@@ -98,7 +101,8 @@ def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     odds[np.searchsorted(beliefs.keys, keys)] = log_odds_of(drawn.probability)
     beliefs = replace(beliefs.settle(beliefs.open, odds, Status.OPEN), drawn=odds).tell(balls=drawn.agreement)
     # Columns in an arbitrary basis fix no scale: they err about many pairs at once, and balls do not.
-    return beliefs if scene.seen.protocol.gauge == "rotation" else judge(scene, beliefs)
+    enough = scene.seen.protocol.gauge == "rotation" and drawn.agreement > BORNE_OUT
+    return beliefs if enough else judge(scene, beliefs)
 
 
 def draw_graphs(
@@ -106,8 +110,8 @@ def draw_graphs(
 ) -> Drawn | None:  # fmt: skip
     """Draw graphs that have the balls seen, and tell how often each pair is an edge in them.
 
-    Balls are taken at their word. None where they contradict each other, or are so few that the graphs could be
-    anything.
+    Balls are taken at their word. None where they contradict each other, or are so few or so large that the
+    graphs could be anything.
 
     Parameters
     ----------
@@ -117,6 +121,8 @@ def draw_graphs(
         All balls; their radius is 2.
     """
     if not len(keys) or not np.isin(star_keys(ball, n_nodes), keys).all():
+        return None
+    if len(ball) > MOST_INSIDE * n_nodes * len(np.unique(ball // n_nodes)):
         return None
     webs = [_web(keys, ball, n_nodes) for _ in range(2)]
     if webs[0].inside.mean() < LEAST_ASKED:
@@ -174,7 +180,7 @@ def _web(keys: Ints, ball: Ball, n_nodes: int) -> Web:
     zeros = np.zeros(len(keys), np.int64)
     inside: Bools = np.asarray(centre[ends].any(axis=1))
     bags = np.zeros((3, 2 * int(room.max(initial=0)) + 1), np.int64)
-    return Web(n_nodes, ends, table, centre, inside, np.full(2, SPARSE), zeros.astype(bool), zeros,
+    return Web(n_nodes, ends, table, centre, inside, np.zeros(2), zeros.astype(bool), zeros,
                heads, np.zeros(n_nodes, np.int64), np.zeros(2 * len(keys), np.int64), bags)  # fmt: skip
 
 

@@ -27,8 +27,8 @@ NOISE_ERROR = 0.3
 OWN_ERROR = 3.0
 """The same of the mean of a member's hidden eigenvalues."""
 LEAST_HIDDEN = 1e-3
-NEAR = (0.3, 3.0)
-"""Bounds of what a patch tells, in units of that mean."""
+LEAST_TOLD = 0.3
+"""Least that a patch tells, in units of that mean. There is no most: around a hub it is a quarter of the members."""
 VOLUME_ERROR = 0.03
 """Variance of the logarithm of a volume that no hub tells."""
 FOURTH_ERROR, FEWER = 0.2, 0.16
@@ -111,7 +111,7 @@ def inverse_volume(batch: Batch, first: Leading) -> Floats:
         found = found + (share * (1.0 - squares.sum(axis=2)) - fourth) * hidden
     found = first.over_component(found)
     trust = 1.0 / (1.0 + (NOISE_ERROR * loud) ** 2)
-    return level[:, None] * (1.0 - trust + trust * np.clip(found / level[:, None], *NEAR))
+    return level[:, None] * (1.0 - trust + trust * np.maximum(found / level[:, None], LEAST_TOLD))
 
 
 def usual_degrees(batches: list[Batch], firsts: list[Leading]) -> Usual:
