@@ -602,3 +602,12 @@ def test_pairs_that_rows_leave_open_in_large_patches_are_left_to_chance():
     assert guess.diagnostics["rows"]["solved"] < len(trees)
     score = lograb.evaluate(instance, guess)
     assert guess.diagnostics["expected"]["f1"] == pytest.approx(score.f1, abs=0.1)
+
+
+@pytest.mark.parametrize("k", [2, 4, 64])
+def test_stars_are_rebuilt_from_few_columns(k):
+    """Of all graphs a star has the smallest volume for its eigenvalues: a bound on that hid all its edges."""
+    instance = lograb.generate(nx.star_graph(60), strategy="global", k=k, seed=1)
+    guess = lograb.attack(instance, "posterior")
+    assert lograb.evaluate(instance, guess).f1 == 1.0
+    assert guess.diagnostics["expected"]["f1"] > 0.95

@@ -1,14 +1,13 @@
 """Membership in balls of radius 2, solved as a whole: which graphs have just these balls?
 
 A ball of radius 2 holds the nodes to which one or two edges lead from its centre, and no others. Every member is a
-fact about the graph, and every node outside is one. Few graphs meet all of them. The
-graph that was cut is hardly ever the only one, but it shares most of its edges with the others. They are drawn by
-a random walk (`ball_moves`): first with facts that weigh little, then more and more (simulated annealing), until
-they are met. From then on each graph on the way is a draw from the posterior.
+fact about the graph, and every node outside is one. Few graphs meet all of them. The graph that was cut is hardly
+ever the only one, but it shares most of its edges with the others. They are drawn by a random walk (`ball_moves`):
+first with facts that weigh little, then more and more (simulated annealing), until they are met. From then on each
+graph on the way is a draw from the posterior.
 
 How likely a pair is before any fact is learnt from the graph at the end of cooling, for pairs that would close a
-triangle and for the others: as often as such pairs are edges there. Until then all are as likely as not: whoever
-starts from sparse graphs ends at a star where a dense graph has the same balls.
+triangle and for the others: as often as such pairs are edges there.
 
 One walk stays near the graph at which it has arrived, and cannot tell how many others there are. So there are
 two, each from scratch. The true graph is one more that meets all facts: what one walk finds is true about as often
@@ -36,6 +35,8 @@ from lograb.types import Bools, Floats, Ints
 if TYPE_CHECKING:
     from lograb.attacks.posterior.ball_moves import Web
 
+FIRST_ODDS = -1.0
+"""Log-odds of an edge while facts are not met yet. With less, walks through dense graphs get stuck in sparse ones."""
 LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
 """What a broken fact costs at first and in the end: a member that is not reached, a path that leads out."""
 STAGES = 40
@@ -94,11 +95,12 @@ def balls(scene: Scene, beliefs: Beliefs) -> Beliefs:
     keys = possible_pairs(scene.ball, n)
     if not np.isin(keys, beliefs.keys).all():  # not every ball was read
         return beliefs
+    at = np.searchsorted(beliefs.keys, keys)
     drawn = draw_graphs(keys, scene.ball, n, scene.rng, scene.progress)
     if drawn is None:
         return beliefs
     odds = np.full(len(beliefs.keys), -CERTAIN)
-    odds[np.searchsorted(beliefs.keys, keys)] = log_odds_of(drawn.probability)
+    odds[at] = log_odds_of(drawn.probability)
     beliefs = replace(beliefs.settle(beliefs.open, odds, Status.OPEN), drawn=odds).tell(balls=drawn.agreement)
     # Columns in an arbitrary basis fix no scale: they err about many pairs at once, and balls do not.
     enough = scene.seen.protocol.gauge == "rotation" and drawn.agreement > BORNE_OUT
@@ -180,7 +182,7 @@ def _web(keys: Ints, ball: Ball, n_nodes: int) -> Web:
     zeros = np.zeros(len(keys), np.int64)
     inside: Bools = np.asarray(centre[ends].any(axis=1))
     bags = np.zeros((3, 2 * int(room.max(initial=0)) + 1), np.int64)
-    return Web(n_nodes, ends, table, centre, inside, np.zeros(2), zeros.astype(bool), zeros,
+    return Web(n_nodes, ends, table, centre, inside, np.full(2, FIRST_ODDS), zeros.astype(bool), zeros,
                heads, np.zeros(n_nodes, np.int64), np.zeros(2 * len(keys), np.int64), bags)  # fmt: skip
 
 
