@@ -62,6 +62,11 @@ def test_one_channel_without_a_mechanism_voids_the_whole(parameters):
     assert told["sentence"].startswith("No guarantee")
 
 
+def test_rounded_eigenvalues_are_not_called_exact():
+    channels = lograb.ledger(lograb.generate("karate", defences=["round:bits=2"]))["channels"]
+    assert channels[1]["mechanism"] == "rounded, without noise"
+
+
 def test_a_sanitised_graph_covers_membership():
     told = lograb.ledger(lograb.generate("karate", defences=["edge-rand:epsilon=2", "edge-rand:epsilon=3"]))
     assert told["whole"] == "formal"

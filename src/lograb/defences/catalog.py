@@ -157,11 +157,13 @@ class Noise:
 
 def noise_of(protocol: Protocol, sizes: Ints, ranks: Ints, *, formal: bool = False) -> Noise:
     """Read from a protocol how much noise each patch carries; on request only what counts for a guarantee."""
-    found = [one for one in as_defences(protocol.defences) if one.guarantee == "formal" or not formal]
+    found = as_defences(protocol.defences)
     scale = 1.0 / np.sqrt(protocol.releases)
     vectors = np.full(len(sizes), protocol.sigma or 0.0)  # σ of a protocol is that of the mean already
     values = np.zeros(len(sizes))
     for defence in found:
+        if formal and defence.guarantee != "formal":
+            continue
         vectors = np.maximum(vectors, scale * defence.vector_noise(sizes, ranks))
         values = np.maximum(values, scale * defence.value_noise(sizes, ranks))
     return Noise(vectors, values, max([0.0, *(defence.value_blur() for defence in found)]))
