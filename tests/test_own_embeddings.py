@@ -138,6 +138,21 @@ def test_next_values_are_known_for_all_or_for_none():
         Observations.from_arrays([[0, 1]], *embed([[0, 1]], 2)[:2], [1.5])
 
 
+def test_next_values_are_withheld_with_the_eigenvalues(tmp_path):
+    groups = list(DEPARTMENTS.values())
+    vectors, values, after = embed(groups, 4)
+    with pytest.warns(LograbNotice, match="left out"):
+        assert Observations.from_arrays(groups, vectors, None, after).next_values is None
+    seen = Observations.from_arrays(groups, vectors, values, after)
+    assert replace(seen, values=None).next_values is None
+    own = Instance.from_observations(seen, GRAPH)
+    manifest = own.manifest.model_copy(update={"spec": own.spec.model_copy(update={"eigenvalues": False})})
+    tables = {name: column for name, column in own.tables.items() if name != "observations/values"}
+    Instance(manifest, tables).save(tmp_path / "x.lograb")  # the numbers would stay in the file
+    with pytest.raises(ArchiveError, match="withheld"):
+        _ = lograb.load(tmp_path / "x.lograb").observations
+
+
 @pytest.mark.parametrize("name", ["membership", "heat-kernel", "eigen-sync", "local2global", "posterior"])
 @pytest.mark.parametrize("values", [True, False])
 def test_attacks_do_without_next_values_and_most_without_values(name, values):

@@ -8,9 +8,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from lograb import LograbError
+from lograb import LograbError, generate, ledger
+from lograb.defences import Defence, catalog
 from lograb.plugins import find_plugin, plugins, with_plugins
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
@@ -73,12 +75,36 @@ def test_the_example_is_listed_and_run(installed, tmp_path):
         assert run["spec"]["origin"]["revision"] == "lograb-example 1.0"
 
 
-def test_the_defence_of_the_example_is_told_to_attackers_and_ledger(installed, tmp_path):
+def test_the_defence_of_the_example_is_a_heuristic_in_the_list_and_in_the_ledger(installed, tmp_path):
+    listed = {row["name"]: row for row in json.loads(lograb(installed, "list", "defences", "--json"))}["blur"]
+    assert listed["guarantee"] == "heuristic"
     file = str(tmp_path / "ring.lograb")
     lograb(installed, "generate", "ring", "-k", "4", "--no-eigenvalues", "--defence", "blur:by=2", "-o", file)
     told = json.loads(lograb(installed, "ledger", file, "--json"))
     found = {line["channel"]: line for line in told["channels"]}["eigenvectors"]
-    assert (found["guarantee"], found["noise"]) == ("formal", [2.0, 2.0])
+    assert (found["guarantee"], found["mechanism"]) == ("none", "noise of a defence that guarantees nothing")
+    assert told["whole"] == "none"
+    assert json.loads(lograb(installed, "bound", file, "--json"))["mu"] is None
+
+
+@pytest.mark.parametrize("clip", [None, 10.0])
+def test_a_defence_that_says_it_is_formal_is_composed(clip, monkeypatch):
+    class Loud(Defence):
+        name, touches, guarantee, unit = "loud", ("eigenvectors",), "formal", "embedding"
+        does, exposes = "clips and adds noise", "-"
+
+        def vector_noise(self, sizes, ranks):
+            return np.full(len(ranks), 2.0)
+
+        if clip is not None:
+
+            def vector_reach(self, sizes, ranks):
+                return np.full(len(ranks), 2 * clip)
+
+    monkeypatch.setattr(catalog, "find_plugin", lambda kind, name: Loud if name == "loud" else None)
+    told = ledger(generate("karate", strategy="global", k=4, eigenvalues=False, defences="loud"))
+    assert told["units"]["embedding"]["mu"] == pytest.approx((2 * clip if clip else 4) / 2)
+    assert told["whole"] == "formal"
 
 
 def test_the_example_is_short():

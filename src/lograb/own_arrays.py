@@ -194,9 +194,13 @@ def _next_values(blocks: list[Block]) -> Floats | None:
     """Collect the first eigenvalues that were cut off: NaN exactly where a spectrum is complete, or None."""
     after = np.array([block.next_value for block in blocks])
     known, complete = ~np.isnan(after), np.array([block.complete for block in blocks])
+    if blocks[0].values is None:
+        if known.any():
+            warn("next_values are eigenvalues too, and the eigenvalues are withheld: they are left out")
+        return None
     for i in np.flatnonzero(known):
         block = blocks[i]
-        last = 0.0 if block.values is None else float(block.values[-1])
+        last = float(block.spectrum[-1])
         if block.complete:
             raise LograbError(f"{block.label} shows its whole spectrum and nothing was cut off, so its next value "
                               f"must be None, got {after[i]:.4g}")  # fmt: skip
@@ -205,7 +209,7 @@ def _next_values(blocks: list[Block]) -> Floats | None:
                               f"and 2, got {after[i]:.4g}")  # fmt: skip
         after[i] = min(max(after[i], last), 2.0)
     if (known | complete).all():
-        return after if known.any() or blocks[0].values is not None else None
+        return after
     if known.any():
         warn(f"next_values are missing for {int((~known & ~complete).sum())} truncated patches: all are left out")
     return None

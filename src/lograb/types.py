@@ -214,7 +214,8 @@ class Observations(Ragged):
     ranks : int64 (n_patches,), eigenvectors kept per patch
     vectors : float64 (sum of sizes * ranks,), the (sizes[i], ranks[i]) blocks, row by row; see `block`
     values : float64 (sum of ranks,), the eigenvalues of the columns, ascending; None when withheld
-    next_values : float64 (n_patches,), the first eigenvalue that was cut off; NaN where the spectrum is complete
+    next_values : float64 (n_patches,), the first eigenvalue that was cut off; NaN where the spectrum is complete;
+        None wherever the eigenvalues are withheld
     centres : int64 (n_patches,), where they are known
     features : array or csr_array (n_nodes, n_features), the side channel that feature-aware attacks use; zero rows
         for unobserved nodes
@@ -237,6 +238,8 @@ class Observations(Ragged):
     vector_ptr: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.values is None:
+            object.__setattr__(self, "next_values", None)  # an exact eigenvalue, and eigenvalues are withheld
         for what in ("nodes", "ptr", "ranks", "vectors", "values", "next_values", "centres"):
             if (array := getattr(self, what)) is not None:  # no attack may alter what the next one sees
                 array = array.view()
@@ -295,7 +298,8 @@ class Observations(Ragged):
             names of patches, as all other arguments then; or, with one matrix as `vectors`, one list
         vectors : one (q, r) array per patch, the first eigenvector included
         values : one array of r eigenvalues per patch; None when withheld
-        next_values : the first eigenvalue that was cut off of each patch; None or NaN where it is complete
+        next_values : the first eigenvalue that was cut off of each patch; None or NaN where it is complete;
+            left out where values are withheld
         centres : the node each patch was grown from
         names : names of the patches
         laplacian : "symmetric", "random-walk", "similarity" or "unnormalised", what `vectors` are eigenvectors of;

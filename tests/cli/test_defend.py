@@ -32,8 +32,12 @@ def test_the_ledger_is_a_sentence_and_tables(folder):
     assert "eigenvectors" in shown
     plain = json.loads(lograb("ledger", folder / "plain.lograb", "--json").stdout)
     assert plain["whole"] == "none"
-    both = lograb("ledger", folder / "plain.lograb", folder / "defended.lograb").stdout
-    assert "All 2 files together" in both
+    both = lograb("ledger", folder / "plain.lograb", folder / "defended.lograb")
+    assert both.stdout.startswith("All 2 files together for one edge: no guarantee.")
+    assert both.stderr.count("this file also holds the true graph") == 1
+    same = lograb("ledger", folder / "defended.lograb", folder / "defended.lograb")
+    assert "All 2 files together, 1 of them a repetition that adds nothing" in " ".join(same.stdout.split())
+    assert "counts once" in same.stderr
 
 
 def test_the_bound_is_kept_edge_by_edge(folder):

@@ -71,6 +71,25 @@ def test_rounding_comes_last(later):
     lograb.generate("karate", d=1, k=32, defences=[*later, "round:bits=2"])
 
 
+@pytest.mark.parametrize("turning", [defences.Rotate(), defences.Subspace(epsilon=1)])
+def test_a_complete_patch_that_is_rotated_leaves_no_rounding_errors(turning):
+    # The errors of V Vᵀ survive a rotation of V, and tell edges: what is published must not be made of V at all.
+    seen = lograb.generate("karate", strategy="global", k=34, eigenvalues=False).observations
+    other = replace(seen, vectors=seen.vectors.astype(np.float32).astype(float))
+    one, same = (turning.apply(part, np.random.default_rng(0), 1).vectors for part in (seen, other))
+    assert np.array_equal(one, same)
+    assert np.allclose(one.reshape(34, 34) @ one.reshape(34, 34).T, np.eye(34))
+
+
+@pytest.mark.parametrize("earlier", ["gaussian:epsilon=100", "subspace:sigma=1", "eigenvalue-noise:epsilon=1"])
+def test_truncating_comes_before_noise(earlier):
+    # What is calibrated to 32 columns would be read off as if it were calibrated to 2.
+    with pytest.raises(LograbError, match="truncate first, then add noise"):
+        lograb.defend(lograb.generate("karate", d=1, k=32), [earlier, "truncate:k=2"])
+    with pytest.raises(LograbError, match="truncate first, then add noise"):
+        lograb.defend(lograb.generate("karate", d=1, k=32, defences=earlier), "truncate:k=2")
+
+
 @pytest.mark.parametrize(("precision", "rounded", "defence"), [
     ("float32", lambda x: x.astype(np.float32), "round:to=float32"),
     ("float16", lambda x: x.astype(np.float16), "round:to=float16"),

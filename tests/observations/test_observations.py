@@ -225,6 +225,14 @@ def test_signs_are_random_and_fair():
     assert abs(np.corrcoef(first[:, 0, 0] > 0, first[:, 0, 1] > 0)[0, 1]) < 0.15
 
 
+def test_a_rotated_complete_patch_does_not_depend_on_its_edges():
+    """To the last bit: the rounding errors of V Vᵀ would tell edges."""
+    path = [(i, i + 1) for i in range(39)]
+    one, other = (share(Graph.from_edges("x", 40, edges), strategy="global", k=64, gauge="rotation")
+                  for edges in (path, [*path, (0, 39)]))  # fmt: skip
+    assert np.array_equal(one.vectors, other.vectors)
+
+
 def test_rotations_are_uniform():
     """Each entry of a uniform rotation of r dimensions has mean 0 and mean square 1 / r."""
     patches = Patches.from_lists(4000, [range(4 * i, 4 * i + 4) for i in range(1000)])

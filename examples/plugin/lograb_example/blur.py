@@ -1,4 +1,7 @@
-"""A defence, apart: what adds noise tells how much, so that attackers and the ledger know it."""
+"""A defence, apart: what adds noise tells how much, so that attackers know it.
+
+It is a heuristic, as defences are that say nothing else: it clips nothing, so the noise guarantees nothing.
+"""
 
 from dataclasses import replace
 

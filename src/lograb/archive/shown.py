@@ -29,6 +29,9 @@ def read_names(columns: dict[str, Any], pointer_column: str, column: str) -> tup
 
 def read_shown(manifest: Manifest, n_nodes: int, columns: dict[str, Any]) -> Observations:
     """Build observations of one graph, or of one patch, from their columns, each under its name in the tables."""
+    if schema.NEXT_VALUES in columns and schema.VALUES not in columns:
+        raise ArchiveError(f"{schema.NEXT_VALUES}.npy", "must not be there: it holds exact eigenvalues, and these "
+                           "are withheld; make the file anew")  # fmt: skip
     ranks = np.diff(columns[schema.VALUE_PTR])
     try:
         seen = Observations(manifest.spec.protocol, n_nodes, columns[schema.MEMBERS], columns[schema.PTR], ranks,

@@ -11,7 +11,7 @@ import numpy as np
 from lograb.auditing.readable import Reading, estimated_interval, guess, read
 from lograb.auditing.usefulness import measure_use
 from lograb.defences import as_defences
-from lograb.defences.accounting import FALSE_RATE
+from lograb.defences.accounting import FALSE_RATE, NOTHING
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.metrics.intervals import share_interval
@@ -26,8 +26,8 @@ BOUND_EFFORT = 5e8
 MEMBERSHIP, OURS = "membership", "posterior"
 """The attack that reads no embedding, and the one whose scores are probabilities."""
 
-HALF, EMPTY = 0.5, 0.999
-"""Share of right claims at which nothing is sure any more; true-positive rate from which on ε says nothing."""
+HALF = 0.5
+"""Share of right claims at which nothing is sure any more."""
 GUESSED = ("guessed", "guesses", "guessed_share")
 EXPOSURE = ("readable", "claims", "share", "share_interval", "share_half", *GUESSED, "by_membership", "attack",
             "sure")
@@ -206,7 +206,7 @@ def _guarantee(instance: Instance) -> dict[str, Any]:
         return {"guarantee": "none", "epsilon": None, "heuristic": True}
     epsilon = {unit: _finite(told["units"][unit]["epsilon"]) for unit in ("edge", "node")}
     public = ", if membership is public" if told["whole"] == "conditional" else ""
-    if edge["tpr"] > EMPTY:
+    if edge["tpr"] > NOTHING:
         said = f"none: for the edge that fares worst ε is so large that it rules out nothing{public}"
         return {"guarantee": said, "epsilon": epsilon, "heuristic": True}
     kind = "ε-DP per edge" if edge["mu"] is None else "(ε, δ)-DP per edge"

@@ -14,7 +14,9 @@ from lograb.cli.instances import show_summary
 from lograb.cli.output import notice, print_facts, print_json, print_table, say, waiting
 from lograb.cli.stopping import written
 from lograb.defences import as_defences
+from lograb.defences.accounting import NOTHING
 from lograb.defences.bound import Bound
+from lograb.defences.ledger import allows
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.tasks.privacy import bound, defend, ledger
@@ -53,21 +55,32 @@ def show_ledger(files: list[Path], delta: float, json: bool) -> None:
         print_json(found)
         return
     parts = found.get("parts", [found])
-    for path, part in zip(files, parts):
-        _show_part(path, part)
     if "total" in found:
-        whole = found["total"]
-        epsilon = "no guarantee" if whole["epsilon"] is None else f"ε = {whole['epsilon']:.3g} at δ = {delta:g}"
-        say(f"All {whole['files']} files together, for one edge: {epsilon}"
-            + (", with membership treated as public." if whole["whole"] == "conditional" else "."))  # fmt: skip
+        _show_total(found["total"], len(parts))
+    for path, part in zip(files, parts):
+        if part.get("repeats") is None:
+            if len(parts) > 1:
+                print()
+            _show_part(path, part, alone=len(parts) == 1)
+    for text, what in ((SEED, "seed_in_file"), (TRUTH, "truth_in_file")):
+        named = dict.fromkeys(str(path) for path, part in zip(files, parts) if part[what])
+        if named:
+            notice(text if len(parts) == 1 else f"{', '.join(named)}: {text}")
 
 
-def _show_part(path: Path, part: dict[str, Any]) -> None:
-    say(part["sentence"])
-    if part["seed_in_file"]:
-        notice(SEED)
-    if part["truth_in_file"]:
-        notice(TRUTH)
+def _show_total(whole: dict[str, Any], files: int) -> None:
+    """Say what all files add up to."""
+    counted = f", {whole['repeated']} of them a repetition that adds nothing," if whole["repeated"] else ""
+    if whole["epsilon"] is None:
+        says = "no guarantee"
+    else:
+        says = (f"ε = {whole['epsilon']:.3g} at δ = {whole['delta']:g}: {allows(whole['tpr'])}"
+                + (", with membership treated as public" if whole["whole"] == "conditional" else ""))  # fmt: skip
+    say(f"All {files} files together{counted} for one edge: {says}.")
+
+
+def _show_part(path: Path, part: dict[str, Any], *, alone: bool) -> None:
+    say(part["sentence"] if alone else f"{path}: {part['sentence']}")
     print()
     says = {"none": "no guarantee", "formal": "formal", "public": "public", "-": "-"}
     rows = [(c["channel"], says[c["guarantee"]], _span(c["sensitivity"]), _span(c["noise"]), c["mechanism"])
@@ -80,10 +93,13 @@ def _show_part(path: Path, part: dict[str, Any]) -> None:
             shown.append((unit, "no guarantee", "-", "-"))
             continue
         patches = "-" if told["patches"] is None else f"{told['patches']:,}"
-        shown.append((unit, f"{told['epsilon']:.4g}", patches, f"{told['tpr']:.2g}"))
+        rate = f"above {NOTHING:g}" if told["tpr"] > NOTHING else f"{told['tpr']:.2g}"
+        shown.append((unit, f"{told['epsilon']:.4g}", patches, rate))
     title = f"composed at δ = {part['delta']:g} over {part['releases']:,} release(s)"
     print_table(title, ("unit", "ε", "patches at most", "TPR at FPR 0.1 %"), shown,
                 ("patches at most", "TPR at FPR 0.1 %"))  # fmt: skip
+    if any(part["units"].values()):
+        say(f"What counts is the last column, whatever ε: beyond {NOTHING:g} it rules out nothing.")
 
 
 def _span(values: list[float] | None) -> str:

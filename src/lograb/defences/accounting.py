@@ -23,6 +23,8 @@ from lograb.errors import LograbError, MissingExtraError
 
 FALSE_RATE = 1e-3
 """The false-positive rate at which ε is shown as what it allows."""
+NOTHING = 0.999
+"""A largest true-positive rate, at that false-positive rate, beyond which nothing is ruled out, whatever ε is."""
 LARGEST_MU = 1e6
 
 

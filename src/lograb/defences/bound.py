@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from lograb.defences.accounting import FALSE_RATE, largest_tpr_at
-from lograb.defences.catalog import as_defences, noise_of
+from lograb.defences.catalog import as_defences, erased, noise_of
 from lograb.eigen import eigh
 from lograb.observations.gauges import choose_basis, fixed_reference
 from lograb.observations.spectra import REPEAT_TOLERANCE
@@ -93,6 +93,8 @@ def bound(
     rng: np.random.Generator,
     effort: float = 2e10,
     progress: Progress = ignore,
+    *,
+    given: bool = False,
 ) -> Bound:
     """Bound what any test can tell about each true edge.
 
@@ -106,6 +108,8 @@ def bound(
     effort : float
         Cubed sizes of patches to decompose, once per edge and patch; beyond it edges are sampled. 2e10 are half a
         minute.
+    given : bool
+        Whether lograb did not compute the columns: what is shared of them without noise may then tell anything.
     """
     ptr, ends = patch_edges
     owner = np.repeat(np.arange(seen.n_patches), np.diff(ptr))
@@ -123,14 +127,16 @@ def bound(
     place[chosen] = np.arange(len(chosen))
     wanted = np.flatnonzero(place[index] >= 0)
     squares, distances = np.zeros(len(chosen)), np.zeros(len(chosen))
-    noise = noise_of(seen.protocol, seen.sizes, seen.ranks)
+    noise = noise_of(seen.protocol, seen.sizes, seen.ranks, formal=True)
+    gone = erased(seen.protocol, seen.sizes, seen.ranks, given=given)
     table = fixed_reference(seen.n_nodes, int(seen.ranks.max())) if seen.protocol.gauge == "none" else None
     done = 0
     for some in _stacks(seen.sizes[owner], wanted):
         which, at = owner[some], place[index[some]]
         vectors, values = _differences(seen, patch_edges, which, ends[some], table)
         np.add.at(distances, at, vectors)
-        np.add.at(squares, at, _signal(vectors, noise.vectors[which], SAME_VECTORS))
+        signal = _signal(vectors, noise.vectors[which], -1.0 if given else SAME_VECTORS)
+        np.add.at(squares, at, np.where(gone[which], 0.0, signal))
         if seen.values is not None:
             np.add.at(squares, at, _signal(values, noise.values[which], SAME_VALUES))
         done += len(some)

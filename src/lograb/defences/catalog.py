@@ -21,11 +21,12 @@ from lograb.defences.on_shared import (
     Subspace,
     Truncate,
     Withhold,
+    subspace_reach,
 )
 from lograb.errors import LograbError, unknown_name
 from lograb.plugins import find_plugin, plugins
 from lograb.spec import InstanceSpec, Precision, Protocol
-from lograb.types import Floats, Ints, Observations
+from lograb.types import Bools, Floats, Ints, Observations
 
 DEFENCES: dict[str, type[Defence]] = {
     defence.name: defence
@@ -77,14 +78,24 @@ def settle(spec: InstanceSpec) -> InstanceSpec:
     """Write the defences of a spec in full, and what follows from them into its other fields."""
     fields = spec.model_dump()
     found = _with_precision(as_defences(spec.defences), spec.precision)
-    rounded = False
+    rounded, noised = False, ""
     for defence in found:
+        if noised and isinstance(defence, Truncate):
+            raise LograbError(f"'truncate' after '{noised}' leaves noise that was made for more columns than are "
+                              "shared: truncate first, then add noise")  # fmt: skip
+        noised = defence.name if _adds_noise(defence) else noised
         if rounded and isinstance(defence, Noisy | Rotate):
             raise LograbError(f"'{defence.name}' after 'round' guarantees nothing: it reckons with exact "
                               "eigenvectors and eigenvalues, and these are rounded; round last")  # fmt: skip
         rounded = rounded or isinstance(defence, Round)
         fields |= defence.changes(fields)
     return InstanceSpec.of(**fields | {"defences": tuple(map(str, found))})
+
+
+def _adds_noise(defence: Defence) -> bool:
+    """Whether a defence reports noise, which depends on how many columns there are."""
+    kind = type(defence)
+    return (kind.vector_noise is not Defence.vector_noise or kind.value_noise is not Defence.value_noise)
 
 
 def _with_precision(found: tuple[Defence, ...], precision: Precision) -> tuple[Defence, ...]:
@@ -131,7 +142,7 @@ class Noise:
     Attributes
     ----------
     vectors : float array
-        Standard deviation of calibrated noise on the eigenvectors; the largest where there are several, as further
+        Standard deviation of the noise on the eigenvectors; the largest where there are several, as further
         noise can only help.
     values : float array
         The same of eigenvalues.
@@ -144,13 +155,41 @@ class Noise:
     blur: float
 
 
-def noise_of(protocol: Protocol, sizes: Ints, ranks: Ints) -> Noise:
-    """Read from a protocol how much noise each patch carries."""
+def noise_of(protocol: Protocol, sizes: Ints, ranks: Ints, *, formal: bool = False) -> Noise:
+    """Read from a protocol how much noise each patch carries; on request only what counts for a guarantee."""
     found = as_defences(protocol.defences)
     scale = 1.0 / np.sqrt(protocol.releases)
     vectors = np.full(len(sizes), protocol.sigma or 0.0)  # σ of a protocol is that of the mean already
     values = np.zeros(len(sizes))
     for defence in found:
+        if formal and defence.guarantee != "formal":
+            continue
         vectors = np.maximum(vectors, scale * defence.vector_noise(sizes, ranks))
         values = np.maximum(values, scale * defence.value_noise(sizes, ranks))
     return Noise(vectors, values, max([0.0, *(defence.value_blur() for defence in found)]))
+
+
+def mechanisms(protocol: Protocol, sizes: Ints, ranks: Ints, *, given: bool) -> list[tuple[Floats, Floats]]:
+    """List for each noise on the eigenvectors how far apart what it is added to can be, and its size.
+
+    Each of them bounds what is published by itself. Columns that lograb computed are orthonormal before any noise,
+    and stay as near to each other whatever follows. Those that were `given` may be anything: only what a mechanism
+    itself makes sure of counts, and an announced σ is one of orthonormal columns. So it is after a defence of
+    another package.
+    """
+    chosen = as_defences(protocol.defences)
+    given = given or any(type(one) not in DEFENCES.values() for one in chosen)
+    own = subspace_reach(sizes, ranks) if protocol.gauge == "rotation" else 2.0 * np.sqrt(ranks)
+    found = [(2.0 * np.sqrt(ranks) if given else own, np.full(len(sizes), protocol.sigma or 0.0))]
+    for defence in chosen:
+        noise = defence.vector_noise(sizes, ranks) / np.sqrt(protocol.releases)
+        if defence.guarantee == "formal" and noise.any():
+            found.append((defence.vector_reach(sizes, ranks) if given else own, noise))
+    return found
+
+
+def erased(protocol: Protocol, sizes: Ints, ranks: Ints, *, given: bool) -> Bools:
+    """Tell of which patches no eigenvector entered what is published: complete ones that lograb has rotated."""
+    ours = protocol.gauge == "rotation" and not given
+    turned = ours or any(isinstance(one, Rotate | Subspace) for one in as_defences(protocol.defences))
+    return np.asarray((sizes == ranks) & turned)

@@ -23,6 +23,7 @@ class Defence(BaseModel):
     touches : tuple of str
         The channels it acts on: membership, centres, eigenvalues, eigenvectors.
     guarantee : {"formal", "heuristic", "none"}
+        Only noise of a formal defence, Gaussian on what it has clipped, counts in the ledger and the bound.
     unit : str
         What a formal guarantee protects: an embedding (all that is shared of one patch), an edge.
     does : str
@@ -77,11 +78,18 @@ class Defence(BaseModel):
         return seen
 
     def vector_noise(self, sizes: Ints, ranks: Ints) -> Floats:
-        """Standard deviation of the calibrated noise that each patch's eigenvectors get in one release."""
+        """Standard deviation of the noise that each patch's eigenvectors get in one release."""
         return np.zeros(len(ranks))
 
+    def vector_reach(self, sizes: Ints, ranks: Ints) -> Floats:
+        """How far apart two embeddings can be that this noise is added to, whatever the columns that were given.
+
+        2 √r, for those that are clipped to norm √r; a formal defence that clips to another norm says so here.
+        """
+        return np.asarray(2.0 * np.sqrt(ranks))
+
     def value_noise(self, sizes: Ints, ranks: Ints) -> Floats:
-        """Standard deviation of the calibrated noise that each patch's eigenvalues get in one release."""
+        """Standard deviation of the noise that each patch's eigenvalues get in one release."""
         return np.zeros(len(ranks))
 
     def value_blur(self) -> float:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lograb.defences.accounting import compose, epsilon_of, largest_tpr, largest_tpr_at
-from lograb.defences.catalog import as_defences, noise_of
+from lograb.defences.accounting import NOTHING, compose, epsilon_of, largest_tpr, largest_tpr_at
+from lograb.defences.catalog import as_defences, erased, mechanisms, noise_of
 from lograb.errors import LograbError
 from lograb.ragged import owners
 from lograb.types import Floats, Observations
@@ -29,8 +29,15 @@ MOST_PAIRS = 30_000_000
 UNITS = ("embedding", "edge", "node")
 
 
-def ledger(seen: Observations, delta: float = DELTA) -> dict[str, Any]:
+def ledger(seen: Observations, delta: float = DELTA, *, given: bool = False) -> dict[str, Any]:
     """Compose what observations of one graph release.
+
+    Parameters
+    ----------
+    seen : Observations
+    delta : float
+    given : bool
+        Whether lograb did not compute the columns: then nothing shows that they are orthonormal to the last bit.
 
     Returns
     -------
@@ -44,7 +51,7 @@ def ledger(seen: Observations, delta: float = DELTA) -> dict[str, Any]:
     if not 0 < delta < 1:
         raise LograbError(f"delta must lie between 0 and 1, got {delta}")
     pure = [d for d in as_defences(seen.protocol.defences) if d.on_graph]
-    channels, mu = (_sanitised(seen, pure) if pure else _released(seen))
+    channels, mu = (_sanitised(seen, pure) if pure else _released(seen, given))
     unprotected = [c["channel"] for c in channels if c["guarantee"] == "none" and c["channel"] != "membership"]
     epsilon = min(d.edge_epsilon() for d in pure) if pure else None
     units = {} if unprotected else _units(seen, mu, epsilon, delta)
@@ -55,15 +62,24 @@ def ledger(seen: Observations, delta: float = DELTA) -> dict[str, Any]:
     return told | {"sentence": _sentence(told, channels[0])}
 
 
+def allows(tpr: float) -> str:
+    """Say what a largest true-positive rate at a false-positive rate of 0.1 % allows: the one rule for every ε."""
+    if tpr > NOTHING:
+        return "which rules out nothing"
+    return f"a test with a false-positive rate of 0.1 % finds it with probability {tpr:.2g} at most"
+
+
 def total(parts: list[dict[str, Any]], delta: float = DELTA) -> dict[str, Any]:
-    """Compose the ledgers of several files about one graph: μ and ε of its worst edge."""
+    """Compose the ledgers of several releases about one graph: ε of its worst edge, and what that allows."""
     edges = [part["units"]["edge"] for part in parts]
     if any(edge is None for edge in edges):
-        return {"whole": "none", "epsilon": None, "delta": delta, "files": len(parts)}
-    epsilon = compose([e["mu"] for e in edges if e["mu"] is not None],
-                      [e["epsilon"] for e in edges if e["mu"] is None], delta)  # fmt: skip
+        return {"whole": "none", "epsilon": None, "tpr": None, "delta": delta, "files": len(parts)}
+    mus = [edge["mu"] for edge in edges if edge["mu"] is not None]
+    pure = [edge["epsilon"] for edge in edges if edge["mu"] is None]
+    epsilon = compose(mus, pure, delta)
+    tpr = largest_tpr_at(epsilon, delta if mus else 0.0) if pure else largest_tpr(float(np.linalg.norm(mus)))
     whole = "formal" if all(part["whole"] == "formal" for part in parts) else "conditional"
-    return {"whole": whole, "epsilon": epsilon, "delta": delta, "files": len(parts)}
+    return {"whole": whole, "epsilon": epsilon, "tpr": tpr, "delta": delta, "files": len(parts)}
 
 
 def _line(
@@ -93,28 +109,46 @@ def _sanitised(seen: Observations, pure: list[Any]) -> tuple[list[dict[str, Any]
     return lines, np.zeros(seen.n_patches)
 
 
-def _released(seen: Observations) -> tuple[list[dict[str, Any]], Floats]:
+def _released(seen: Observations, given: bool) -> tuple[list[dict[str, Any]], Floats]:
     """Say what each channel releases, and give μ of each patch, all channels together."""
     sizes, ranks = seen.sizes, seen.ranks
-    noise = noise_of(seen.protocol, sizes, ranks)
-    turned = seen.protocol.gauge == "rotation"
-    reach = np.sqrt(2.0 * np.minimum(ranks, sizes - ranks)) if turned else 2.0 * np.sqrt(ranks)
+    noise = noise_of(seen.protocol, sizes, ranks, formal=True)
     spectrum = 2.0 * np.sqrt(np.maximum(ranks, 1))
-    vectors, values = _mu(reach, noise.vectors), _mu(spectrum, noise.values)
+    (vectors, reach, added), values = _best(seen, given), _mu(spectrum, noise.values)
     at_once = np.sqrt(seen.protocol.releases)
     lines = [_membership(seen)]
     if seen.values is None:
         values = np.zeros(len(sizes))
         lines.append(_line("eigenvalues", "withheld", "-"))
     else:
-        exact = "rounded, without noise" if noise.blur else "exact"
+        exact = "rounded, without noise" if noise.blur else _unproved(seen, "values") or "exact"
         lines.append(_line("eigenvalues", "Gaussian noise" if np.isfinite(values).all() else exact,
                            "formal" if np.isfinite(values).all() else "none", spectrum, noise.values * at_once))
-    shown = ("Gaussian noise" if noise.vectors.any() else "only complete subspaces, which say nothing") \
-        if np.isfinite(vectors).all() else "rotated, without noise" if turned else "no noise"  # fmt: skip
+    turned = seen.protocol.gauge == "rotation"
+    shown = ("Gaussian noise" if added.any() else "only complete subspaces, which say nothing") \
+        if np.isfinite(vectors).all() else _unproved(seen, "vectors") or (
+            "rotated, without noise" if turned else "no noise")  # fmt: skip
     lines.append(_line("eigenvectors", shown, "formal" if np.isfinite(vectors).all() else "none", reach,
-                       noise.vectors * at_once))  # fmt: skip
+                       added * at_once))  # fmt: skip
     return [*lines, _features(seen)], np.sqrt(vectors**2 + values**2)
+
+
+def _best(seen: Observations, given: bool) -> tuple[Floats, Floats, Floats]:
+    """Give μ of each patch's eigenvectors, by the mechanism that says most, with its sensitivity and its noise."""
+    what = seen.protocol, seen.sizes, seen.ranks
+    found = mechanisms(*what, given=given)
+    mus = np.array([_mu(reach, noise) for reach, noise in found])
+    best, patch = np.argmin(mus, axis=0), np.arange(seen.n_patches)
+    mu, reach, noise = (np.array(part)[best, patch] for part in (mus, *zip(*found)))
+    gone = erased(*what, given=given)
+    return np.where(gone, 0.0, mu), np.where(gone, 0.0, reach), noise
+
+
+def _unproved(seen: Observations, what: str) -> str:
+    """Say that there is noise which guarantees nothing; empty where there is none."""
+    every = getattr(noise_of(seen.protocol, seen.sizes, seen.ranks), what)
+    formal = getattr(noise_of(seen.protocol, seen.sizes, seen.ranks, formal=True), what)
+    return "noise of a defence that guarantees nothing" if every.any() and not formal.any() else ""
 
 
 def _mu(sensitivity: Floats, noise: Floats) -> Floats:
@@ -160,9 +194,7 @@ def _sentence(told: dict[str, Any], membership: dict[str, Any]) -> str:
     edge = told["units"]["edge"]
     at = f" at δ = {told['delta']:g}" if edge["mu"] is not None else ""
     often = f" over {told['releases']:,} releases" if told["releases"] > 1 else ""
-    means = ("which rules out nothing" if edge["tpr"] > 0.999 else
-             f"a test with a false-positive rate of 0.1 % finds it with probability {edge['tpr']:.2g} at most")
-    says = f"ne edge is protected with ε = {edge['epsilon']:.3g}{at}{often}: {means}."
+    says = f"ne edge is protected with ε = {edge['epsilon']:.3g}{at}{often}: {allows(edge['tpr'])}."
     if membership["guarantee"] == "none":
         return ("No guarantee as it stands: who sits in a patch depends on the edges, and nothing protects that. "
                 f"With membership treated as public, o{says}")  # fmt: skip

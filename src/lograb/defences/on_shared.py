@@ -84,6 +84,10 @@ class Gaussian(Noisy):
         """The norm each embedding is clipped to, in its own units."""
         return np.maximum(np.sqrt(ranks), self.clip)
 
+    def vector_reach(self, sizes: Ints, ranks: Ints) -> Floats:
+        """2 max(√r, R)."""
+        return 2.0 * self.norms(ranks)
+
     def vector_noise(self, sizes: Ints, ranks: Ints) -> Floats:
         """2 max(√r, R) / μ."""
         return self.level(2.0 * self.norms(ranks), 1.0 - self.share if self.eigenvalues == "noised" else 1.0)
@@ -121,15 +125,24 @@ class Subspace(Noisy):
         """Rotate, and withhold the eigenvalues."""
         return {"gauge": "rotation", "eigenvalues": False}
 
+    def vector_reach(self, sizes: Ints, ranks: Ints) -> Floats:
+        """√(2 min(r, q - r)): columns are made orthonormal first."""
+        return subspace_reach(sizes, ranks)
+
     def vector_noise(self, sizes: Ints, ranks: Ints) -> Floats:
         """√(2 min(r, q - r)) / μ."""
-        return self.level(np.sqrt(2.0 * np.minimum(ranks, sizes - ranks)))
+        return self.level(subspace_reach(sizes, ranks))
 
     def apply(self, seen: Observations, rng: np.random.Generator, releases: int) -> Observations:
         """Take the nearest orthonormal columns, rotate, then add noise."""
         turned = Rotate().apply(_orthonormal(replace(seen, values=None, next_values=None)), rng, releases)
         noise = self.vector_noise(seen.sizes, seen.ranks) / np.sqrt(releases)
         return _noised_vectors(turned, np.sqrt(seen.ranks), noise, rng)
+
+
+def subspace_reach(sizes: Ints, ranks: Ints) -> Floats:
+    """How far apart two embeddings of orthonormal columns can be, up to a rotation; 0 of complete patches."""
+    return np.asarray(np.sqrt(2.0 * np.minimum(ranks, sizes - ranks)))
 
 
 def _of_one_shape(seen: Observations) -> Iterator[tuple[Ints, Floats]]:
@@ -305,12 +318,17 @@ class Rotate(Defence):
         return {"gauge": "rotation"}
 
     def apply(self, seen: Observations, rng: np.random.Generator, releases: int) -> Observations:
-        """Draw rotations by QR of normal matrices, stacked by rank."""
+        """Draw rotations by QR of normal matrices, stacked by rank; of a complete patch, publish its rotation.
+
+        A complete patch's columns are an orthogonal matrix, so that the product has the rotation's distribution.
+        But computed columns are not quite orthogonal, and their errors, a function of the edges, would survive.
+        """
         vectors = seen.vectors.copy()
         for at, stack in _of_one_shape(seen):
-            turn, upper = np.linalg.qr(rng.standard_normal((len(at), stack.shape[2], stack.shape[2])))
+            _, q, r = stack.shape
+            turn, upper = np.linalg.qr(rng.standard_normal((len(at), r, r)))
             turn = turn * np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None, :]
-            vectors[at] = (stack @ turn).reshape(len(at), -1)
+            vectors[at] = (turn if q == r else stack @ turn).reshape(len(at), -1)
         return replace(seen, vectors=vectors)
 
 

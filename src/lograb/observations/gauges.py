@@ -14,7 +14,8 @@ random sign. Hence the three gauges:
     A fresh reference for every patch, applied to each eigenspace by itself: random signs, random
     bases inside repeated eigenvalues. Columns still belong to eigenvalues.
 ``rotation``
-    After that, a random element of O(r) mixes all columns: only the projector survives.
+    After that, a random element of O(r) mixes all columns: only the projector survives. Of a complete patch
+    nothing does: a random orthogonal matrix that no eigenvector enters is published.
 ``none``
     One fixed positive reference, a row per node id, for all patches and all seeds: the best case
     for an eavesdropper. The first eigenvector of a connected patch is then positive.
@@ -49,7 +50,13 @@ def choose_basis(values: Floats, vectors: Floats, reference: Floats) -> Floats:
 
 
 def rotate(vectors: Floats, reference: Floats) -> Floats:
-    """Mix all columns by the random orthogonal matrix that a normal reference singles out."""
+    """Mix all columns by the random orthogonal matrix that a normal reference singles out.
+
+    Of a complete patch that is the reference's own basis, whatever the eigenvectors: it is published as such, for
+    to multiply by eigenvectors would leave their rounding errors.
+    """
+    if vectors.shape[1] == vectors.shape[2]:
+        return orthonormalise(reference)
     return np.asarray(vectors @ orthonormalise(vectors.swapaxes(1, 2) @ reference))
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from lograb.archive import schema
 from lograb.archive.manifest import Manifest
 from lograb.archive.tables import Array, join
 from lograb.defences import as_defences, settle, share
 from lograb.defences.accounting import FALSE_RATE
 from lograb.defences.bound import Bound, membership_differs
 from lograb.defences.bound import bound as bound_graph
-from lograb.defences.ledger import DELTA, total
+from lograb.defences.ledger import DELTA, allows, total
 from lograb.defences.ledger import ledger as ledger_of_graph
 from lograb.errors import LograbError, warn
 from lograb.fragment import lay_out_shared
@@ -87,7 +88,8 @@ def ledger(*instances: Instance, delta: float = DELTA) -> dict[str, Any]:
     """Compose what was released: see `lograb.defences.ledger`; of several graphs the one whose edges fare worst.
 
     Several instances are releases about one graph: each has its ledger, and all together the sum. Where they
-    differ as graphs do, there is a notice.
+    differ as graphs do, there is a notice. One that shares to the last bit what an earlier one does, as a copy
+    without the truth, tells nothing new: it counts once, and a notice says so.
     """
     if not instances or not all(isinstance(one, Instance) for one in instances):
         raise LograbError("a ledger is about instances (lograb.generate, lograb.load)")
@@ -95,15 +97,43 @@ def ledger(*instances: Instance, delta: float = DELTA) -> dict[str, Any]:
         if differs := _differs(instances[0], other):
             warn(f"a ledger adds up releases about one graph, and '{instances[0].name}' and '{other.name}' differ "
                  f"in {differs}: if these are two graphs, take one ledger for each")  # fmt: skip
-    parts = []
-    for instance in instances:
-        found = [ledger_of_graph(graph.observe(features=graph.features is not None), delta) for graph in instance]
+    parts: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    for number, instance in enumerate(instances):
+        found = [ledger_of_graph(graph.observe(features=graph.features is not None), delta, given=_given(instance))
+                 for graph in instance]  # fmt: skip
         worst = max(found, key=lambda part: np.inf if part["units"]["edge"] is None
                     else part["units"]["edge"]["epsilon"])  # fmt: skip
         seed = instance.spec.seed
         parts.append(worst | {"name": instance.name, "seed_in_file": seed is not None,
                               "truth_in_file": instance.has_truth})  # fmt: skip
-    return parts[0] if len(parts) == 1 else {"parts": parts, "total": total(parts, delta)}
+        if len(instances) > 1:
+            content = _content(instance)
+            first = seen.setdefault(content, number)
+            parts[-1]["repeats"] = None if first == number else first + 1
+            if first != number:
+                warn(f"number {number + 1} shares the same as number {first + 1} (SHA-256 {content[:12]}...), "
+                     "which counts once")  # fmt: skip
+    if len(parts) == 1:
+        return parts[0]
+    together = total([part for part in parts if part["repeats"] is None], delta)
+    return {"parts": parts, "total": together | {"repeated": len(parts) - together["files"]}}
+
+
+def _content(instance: Instance) -> str:
+    """SHA-256 of what is shared about the edges and how: of two files with the same, the second tells nothing."""
+    found = sha256(instance.spec.model_dump_json(exclude={"seed"}).encode())
+    for name in sorted(instance.tables):
+        if schema.part(name) in ("graphs", "nodes", "patches", "observations"):
+            column = instance.tables[name]
+            content = np.ascontiguousarray(column[0 : column.shape[0]])
+            found.update(f"{name} {content.dtype.str} {content.shape} ".encode() + content.tobytes())
+    return found.hexdigest()
+
+
+def _given(instance: Instance) -> bool:
+    """Whether lograb did not compute what is shared."""
+    return instance.origin.kind == "packed"
 
 
 def _differs(one: Instance, other: Instance) -> str:
@@ -138,7 +168,8 @@ def bound(
             raise LograbError("a bound reckons with known names, and this instance has pseudonyms: leave them out"
                               ", they can only help the defender")  # fmt: skip
         with one_blas_thread():  # many small matrices: threads would wait for each other
-            found = bound_graph(graph.observations, graph.patch_edges, rng, effort / len(instance), tell)
+            found = bound_graph(graph.observations, graph.patch_edges, rng, effort / len(instance), tell,
+                                given=_given(instance))
         bounds.append(found)
         some = np.sort(rng.permutation(len(found.edges))[:MOST_BALLS])
         differs.append(None if found.epsilon is not None
@@ -169,8 +200,7 @@ def _summary(bounds: list[Bound], differs: list[Any], given: bool) -> dict[str, 
 def _sentence(told: dict[str, Any], rate: Any, given: bool) -> str:
     if told["epsilon"] is not None:
         public = "membership, which was given, treated as public" if given else "membership included"
-        return (f"Every edge is protected with ε = {told['epsilon']:g}, {public}: no test with a false-positive "
-                f"rate of 0.1 % finds one with a probability above {rate.max(initial=0.0):.2g}.")  # fmt: skip
+        return f"Every edge is protected with ε = {told['epsilon']:g}, {public}: {allows(rate.max(initial=0.0))}."
     if not told["looked_at"]:
         return "No patch contains an edge: there is nothing to bound."
     if told["infinite"] == told["looked_at"]:
