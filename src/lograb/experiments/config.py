@@ -227,10 +227,11 @@ def make_plan(
         raise LograbError("an experiment needs [[attacks]], [[models]], [[links]], statistics = true or "
                           "protection = true")  # fmt: skip
     cells: list[Cell] = []
+    origin_of = cache(_origin)  # a file is read once for each plan: it may change before the next
     for row, dataset, parameters in _rows(config):
         if datasets is not None and dataset not in datasets:
             continue
-        origin, problem = _origin(dataset)
+        origin, problem = origin_of(dataset)
         for column, told in _columns(config, row):
             for seed in numbers:
                 instance = _instance(parameters, seed)
@@ -314,10 +315,13 @@ def _told(
 
 
 def _version(found: Any) -> str:
-    """Name the version of a method; for an attack in a file, what is in the file."""
-    if isinstance(found, FileAttack):
-        return "" if found.file is None else hashlib.sha256(found.file.read_bytes()).hexdigest()[:12]
-    return str(found.version)
+    """Name the version of a method; for an attack in a file or a module, what is in it."""
+    if not isinstance(found, FileAttack):
+        return str(found.version)
+    code = hashlib.sha256()
+    for path in found.files:
+        code.update(path.read_bytes())
+    return code.hexdigest()[:12] if found.files else ""
 
 
 def _named(name: str, given: dict[str, Any]) -> str:
@@ -329,9 +333,12 @@ def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
     return iter(()) if method.rows and row not in method.rows else method.variants()
 
 
-@cache
 def _origin(dataset: str) -> tuple[Origin | None, str]:
     """Find out where a dataset comes from; or why it is not to be had."""
+    return _known_origin(dataset) if is_dataset(dataset) else _read_origin(dataset)
+
+
+def _read_origin(dataset: str) -> tuple[Origin | None, str]:
     try:
         found = next(iter(load_graphs(dataset, notify=lambda text: None))).origin
         if found.kind == "memory":  # of a plugin that does not say where its graphs come from
@@ -342,3 +349,6 @@ def _origin(dataset: str) -> tuple[Origin | None, str]:
         if not is_dataset(dataset):
             raise
         return None, str(error)
+
+
+_known_origin = cache(_read_origin)
