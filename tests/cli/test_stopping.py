@@ -9,6 +9,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -59,6 +60,31 @@ def test_ctrl_c_while_a_bar_is_shown(tmp_path):
     assert text.splitlines()[-1].strip() == "lograb: interrupted: nothing was written"
     assert "Traceback" not in text
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_in_a_terminal_while_a_sweep_runs(tmp_path):
+    """It reaches all processes of the terminal, the workers too."""
+    config = 'seeds = 300\ninstances = [{ dataset = "karate" }]\nattacks = [{ name = "afr" }]'
+    (tmp_path / "x.toml").write_text(config)
+    shown = b""
+    child, terminal = pty.fork()
+    if not child:
+        os.chdir(tmp_path)
+        words = ("sweep", "x.toml", "--store", "store", "--workers", "2")
+        os.execv(sys.executable, [sys.executable, "-c", "from lograb.cli import main; main()", *words])
+    pressed = False
+    with contextlib.suppress(OSError):  # Linux says so at the end
+        while piece := os.read(terminal, 4096):
+            shown += piece
+            if not pressed and len(list(tmp_path.glob("store/runs/*/*.json"))) > 5:
+                pressed = os.write(terminal, b"\x03") == 1
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    kept = len(list(tmp_path.glob("store/runs/*/*.json")))
+    said = f"lograb: interrupted: {kept} of the 300 runs of 'x' are kept in 'store', and the same command goes on"
+    assert text.splitlines()[-1].strip() == f"{said} with the others"
+    assert "Traceback" not in text
+    assert "Error" not in text
 
 
 @pytest.fixture
