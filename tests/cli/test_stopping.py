@@ -159,6 +159,18 @@ def test_names_reach_the_terminal_escaped(tmp_path):
     assert "\x1b" not in shown.stdout + shown.stderr
 
 
+def test_names_are_not_taken_for_emoji(tmp_path):
+    (tmp_path / "g.csv").write_text(":top:,:cat:\n:cat:,:dog:\n:dog:,:top:\n")
+    (tmp_path / "p.csv").write_text("node,group\n:top:,:smile:\n:cat:,:smile:\n:dog:,:smile:\n")
+    ok("generate", "g.csv", "--patches", "p.csv", "-k", 2, "-o", "x.lograb", cwd=tmp_path)
+    done = ok("attack", "x.lograb", "--method", "posterior", "--verbose", cwd=tmp_path)
+    assert ":smile:" in done.stdout
+    (tmp_path / "mine.py").write_text("def top(seen, rng):\n    raise ValueError(':top:')\n")
+    done = ok("compare", "x.lograb", "--methods", "mine.py:top,membership", cwd=tmp_path)
+    assert "mine.py:top" in done.stdout
+    assert "mine.py:top" in done.stderr
+
+
 def test_json_is_escaped_and_stays_json():
     odd = {"c1": "a\x9b2Jb", "bidi": "a\u202eb", "lone": "a\udcffb", "name": "Zoë", "nan": float("nan")}
     with contextlib.redirect_stdout(io.StringIO()) as out:
