@@ -94,6 +94,7 @@ def test_a_module_that_is_not_there_has_no_code(plan):
     ({"instances": [{"dataset": "karat"}]}, "Did you mean 'karate'"),
     ({"instances": [{"dataset": "karate", "sgima": 1}]}, "unknown parameter 'sgima'"),
     ({"instances": [{"dataset": "karate", "seed": 1}]}, "no seed"),
+    ({"instances": [{"dataset": "karate", "patches": "groups.csv"}]}, "take no patches"),
     ({"attacks": []}, "needs"),
     ({"seeds": 0}, "at least one seed"),
 ])  # fmt: skip
@@ -105,6 +106,9 @@ def test_what_is_wrong_is_said_before_anything_runs(plan, changed, problem):
 def test_a_file_that_is_no_config_is_refused(tmp_path):
     (tmp_path / "x.toml").write_text("instances = 3")
     with pytest.raises(LograbError, match="instances"):
+        read_config(tmp_path / "x.toml")
+    (tmp_path / "x.toml").write_text("seeds = 1")
+    with pytest.raises(LograbError, match=r"has no \[\[instances\]\].*karate"):
         read_config(tmp_path / "x.toml")
     (tmp_path / "x.toml").write_text("instances = [")
     with pytest.raises(LograbError, match="no TOML"):

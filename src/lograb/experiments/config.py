@@ -48,6 +48,7 @@ from lograb.tasks.node_classification import check_choices as check_model
 
 # In the package, not beside it, so that they are there after pip install.
 PRESETS = files("lograb") / "configs"
+BROUGHT = ("patches", "patches_by")
 
 
 class _Part(BaseModel):
@@ -154,6 +155,7 @@ class Cell:
     instance: InstanceSpec
     spec: RunSpec | None
     problem: str = ""
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def cells_of(plan: Plan, results: dict[str, RunResult]) -> list[dict[str, Any]]:
     """Put results into the cells of a plan, as plain dicts, the way reports read them."""
     found = {key: result.to_dict() for key, result in results.items()}
     return [{"row": cell.row, "column": cell.column, "dataset": cell.dataset, "problem": cell.problem,
-             "instance": cell.instance.model_dump(mode="json"),
+             "task": cell.task, "instance": cell.instance.model_dump(mode="json"),
              "result": found.get(cell.spec.key) if cell.spec is not None else None}
             for cell in plan.cells]  # fmt: skip
 
@@ -208,6 +210,9 @@ def read_config(path: Path) -> Config:
     for key in content:
         if key not in Config.model_fields:
             raise LograbError(f"'{path}': {unknown_name('table or key', key, Config.model_fields)}")
+    if not content.get("instances"):
+        raise LograbError(f"'{path}' has no [[instances]], which say what is attacked: add instances = "
+                          "[{ dataset = \"karate\" }]")  # fmt: skip
     try:
         return Config(**content)
     except ValidationError as error:
@@ -238,7 +243,7 @@ def make_plan(
                 version = " ".join(filter(None, (told.get("version", "1"), *_packages(instance))))
                 spec = None if origin is None else RunSpec(
                     source=dataset, origin=origin, instance=instance, **told | {"version": version})  # fmt: skip
-                cells.append(Cell(row, column, dataset, instance, spec, problem))
+                cells.append(Cell(row, column, dataset, instance, spec, problem, told["task"]))
     if not cells:
         known = dict.fromkeys(dataset for _, dataset, _ in _rows(config))
         raise unknown_name("dataset of this experiment", ", ".join(datasets or ()), known)
@@ -253,6 +258,10 @@ def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
         if "dataset" not in given or "seed" in given:
             raise LograbError("[[instances]] need a dataset, and no seed (seeds stand above), got "
                               f"{', '.join(given) or 'nothing'}")  # fmt: skip
+        if brought := [key for key in given if key in BROUGHT]:
+            raise LograbError(f"[[instances]] take no {brought[0]}: groups of your own are for lograb generate "
+                              "and lograb audit; here a graph is cut by strategy = \"d-hop\", \"cluster\", "
+                              "\"random\" or \"global\"")  # fmt: skip
         lists = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
         many = len(list(product(*lists.values()))) > 1
         for values in product(*lists.values()):
