@@ -366,3 +366,10 @@ def test_an_answer_about_fewer_nodes_is_matched_by_name(tmp_path):
 def test_observations_alone_are_not_scored():
     with pytest.raises(LograbError, match=r"no truth.*Instance.from_observations\(mine, truth=graph\)"):
         lograb.evaluate(departments(), lograb.attack(departments(), "membership"))
+
+
+def test_members_of_two_kinds_are_told_the_remedy():
+    mixed = np.array([1, "b", "c"], dtype=object)
+    with pytest.raises(LograbError, match=r"got int, str.*members\.astype\(str\)"):
+        Observations.from_arrays([mixed], [np.eye(3)[:, :2]])
+    assert Observations.from_arrays([mixed.astype(str)], [np.eye(3)[:, :2]]).n_nodes == 3

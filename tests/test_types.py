@@ -95,6 +95,14 @@ def test_reconstruction_refuses_bad_edges(edges, scores):
         Reconstruction(3, edges, scores, [0, 1, 2])
 
 
+@pytest.mark.parametrize(("edges", "said"), [([[0, 2], [2, 1]], r"got \(2, 1\) among 1 .*smaller node first"),
+                                             ([[0, 3]], r"got \(0, 3\) among 1 that are not$"),
+                                             ([[1, 2], [1, 2]], r"got \(1, 2\) again")])  # fmt: skip
+def test_reconstruction_names_the_pair_that_is_wrong(edges, said):
+    with pytest.raises(LograbError, match=said):
+        Reconstruction(3, edges, np.ones(len(edges)), [0, 1, 2])
+
+
 def test_reconstruction_takes_lists():
     made = Reconstruction(3, [[0, 1], [1, 2]], [1, 0], [0, 1, 2], judged=[[0, 2]], judged_scores=[0.1])
     assert made.edges.shape == (2, 2)

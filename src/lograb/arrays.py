@@ -69,7 +69,9 @@ def _load(box: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
         raise LograbError(f"an array must be of version 1 or 2 of numpy's format, got {version}")
     shape, fortran, dtype = HEADERS[version](file)
     if dtype.hasobject:
-        raise LograbError("not a readable .npz file: arrays of Python objects, not numbers, are not read")
+        name = member.filename.removesuffix(".npy")[:60]
+        raise LograbError(f"arrays of Python objects are not read, and '{name}' is one: save names with "
+                          ".astype(str), numbers with .astype(float)")  # fmt: skip
     if dtype.kind not in "biufcSU":
         raise LograbError(f"an array must hold numbers or strings, got data type {str(dtype)[:60]}")
     rows = math.prod(side for side in shape if side)

@@ -144,7 +144,8 @@ def _number(
         return numbers, names, n_nodes or len(index)
     if any(issubclass(kind, bool) or not issubclass(kind, int | np.integer) for kind in kinds):
         found = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise LograbError(f"members must be all whole numbers or all text, got {found}")
+        raise LograbError(f"members must be all whole numbers or all text, got {found}: make them text, "
+                          "list(map(str, members)), or of an array members.astype(str)")  # fmt: skip
     lowest, highest = min(map(min, lists)), max(map(max, lists))
     limit = max(FREE_NODES, NODES_PER_ENTRY * sum(map(len, lists))) if n_nodes is None else n_nodes
     if lowest < 0 or highest >= limit:

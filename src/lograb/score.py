@@ -13,6 +13,8 @@ from lograb.types import Bools, Ints
 # The number in front of each task, and the name of its interval.
 HEADLINES = {"reconstruction": ("f1", "f1_interval"), "classification": ("f1_micro", "f1_micro_interval"),
              "links": ("auroc", "interval")}  # fmt: skip
+METRICS = {"reconstruction": "F1", "classification": "F1-micro", "links": "AUROC"}
+"""What the number in front is called."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,8 +139,7 @@ class Score:
         return f"<Score {self.task}: {', '.join(parts)}>"
 
     def _headline(self) -> list[tuple[str, Any]]:
-        name = {"f1": "F1", "f1_micro": "F1-micro", "auroc": "AUROC"}[HEADLINES[self.task][0]]
-        rows = [(name, self.value), ("95 % interval", self.interval), ("floor", self.floor),
+        rows = [(METRICS[self.task], self.value), ("95 % interval", self.interval), ("floor", self.floor),
                 ("ceiling", self.ceiling), ("precision", self.values.get("precision")),
                 ("recall", self.values.get("recall"))]  # fmt: skip
         return [(label, value) for label, value in rows if value is not None]

@@ -468,7 +468,12 @@ class Reconstruction:
         if not len(pairs):
             return
         if pairs.min() < 0 or pairs.max() >= self.n_nodes or (pairs[:, 0] >= pairs[:, 1]).any():
-            raise LograbError(f"{what} must be pairs (u, w) with 0 <= u < w < {self.n_nodes}")
+            bad = (pairs < 0).any(1) | (pairs >= self.n_nodes).any(1) | (pairs[:, 0] >= pairs[:, 1])
+            u, w = pairs[bad][0].tolist()
+            remedy = ": put the smaller node first" if 0 <= w < u < self.n_nodes else ""
+            raise LograbError(f"{what} must be pairs (u, w) with 0 <= u < w < {self.n_nodes}, got ({u}, {w}) "
+                              f"among {int(bad.sum()):,} that are not{remedy}")  # fmt: skip
         keys = np.sort(pairs[:, 0] * self.n_nodes + pairs[:, 1])
-        if (keys[1:] == keys[:-1]).any():
-            raise LograbError(f"a reconstruction must not list a pair of its {what} twice")
+        if (twice := keys[1:] == keys[:-1]).any():
+            u, w = divmod(int(keys[1:][twice][0]), self.n_nodes)
+            raise LograbError(f"a reconstruction must not list a pair of its {what} twice, got ({u}, {w}) again")

@@ -24,7 +24,7 @@ def test_the_table_marks_the_best_and_who_fails(instance):
     rows = {name: next(line for line in lines if line[3:].startswith(name)) for name in names}
     assert rows["posterior"].startswith("*")
     assert rows["afr"].startswith("↓")
-    assert rows["random"].startswith(" ")
+    assert rows["random"].startswith("↓")
     assert "floor 0.953 (membership), ceiling 0.994" in lines[0]
     assert words(done.stdout).endswith("Best is posterior: it finds 77 of the 77 edges that some patch contains "
                                        "(100 %), 100 % of its claims are right.")
@@ -89,3 +89,30 @@ def test_who_cannot_run_stops_nobody(instance, tmp_path):
     alone = lograb("compare", instance, "--methods", "own.py:bad", cwd=tmp_path)
     assert alone.returncode == 2
     assert "no attack could run" in alone.stderr
+
+
+def test_nothing_is_said_about_embeddings_that_no_attack_read(instance, tmp_path):
+    (tmp_path / "own.py").write_text("def bad(seen, rng):\n    raise ValueError('no')\n")
+    for methods in ("random,membership", "own.py:bad,membership"):
+        done = ok("compare", instance, "--methods", methods, "-o", "t.html", cwd=tmp_path)
+        for told in (done.stdout, (tmp_path / "t.html").read_text()):
+            assert "No attack that reads embeddings ran, so nothing is said about them" in words(told)
+            assert "nothing measurable" not in told
+            assert "No attack clearly beats" not in told
+        (tmp_path / "t.html").unlink()
+
+
+def test_the_best_may_be_below_the_floor_and_a_crash_is_never_best(tmp_path):
+    (tmp_path / "own.py").write_text("""
+import lograb
+
+def none(seen, rng):
+    return lograb.Reconstruction(seen.n_nodes, [], [], [])
+
+def bad(seen, rng):
+    raise ValueError("no")
+""")
+    ok("generate", "karate", *MAKING, "-o", "k.lograb", cwd=tmp_path)
+    done = ok("compare", "k.lograb", "--methods", "own.py:bad,own.py:none", cwd=tmp_path)
+    assert any(line.split()[:2] == ["*↓", "own.py:none"] for line in done.stdout.splitlines())
+    assert "best is own.py:none" in words(done.stdout)

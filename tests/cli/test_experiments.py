@@ -72,7 +72,7 @@ def test_reproduce_prints_every_form(folder, scheduler):
     )
     assert "| karate d=1 k=8 | posterior |" in ok(*common, "--format", "markdown", cwd=folder).stdout
     assert r"\toprule" in ok(*common, "--format", "latex", cwd=folder).stdout
-    assert ok(*common, "--format", "csv", cwd=folder).stdout.startswith("instance,method,ours")
+    assert ok(*common, "--format", "csv", cwd=folder).stdout.startswith("instance,method,F1,AUROC,seeds")
 
 
 def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
@@ -122,3 +122,12 @@ def test_a_submission_is_checked_and_scored(tmp_path):
     (tmp_path / "bad.csv").write_text("u,v,score\n0,99,1\n")
     bad = lograb("submit-check", "challenge.lograb", "bad.csv", cwd=tmp_path)
     assert (bad.returncode, "no node '99'" in bad.stderr) == (2, True)
+
+
+def test_a_submission_with_rows_that_are_no_pairs_or_come_twice_is_told(tmp_path):
+    ok("generate", "karate", "--no-truth", "-o", "c.lograb", cwd=tmp_path)
+    (tmp_path / "guess.csv").write_text("u,v,score\n0,0,0.5\n0,1,0.5\n1,0,0.7\n")
+    done = ok("submit-check", "c.lograb", "guess.csv", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["claimed"] == 1
+    assert "1 rows name one node twice" in words(done.stderr)
+    assert "1 rows name a pair again" in words(done.stderr)

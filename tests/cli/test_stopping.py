@@ -9,6 +9,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -59,6 +60,31 @@ def test_ctrl_c_while_a_bar_is_shown(tmp_path):
     assert text.splitlines()[-1].strip() == "lograb: interrupted: nothing was written"
     assert "Traceback" not in text
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_in_a_terminal_while_a_sweep_runs(tmp_path):
+    """It reaches all processes of the terminal, the workers too."""
+    config = 'seeds = 300\ninstances = [{ dataset = "karate" }]\nattacks = [{ name = "afr" }]'
+    (tmp_path / "x.toml").write_text(config)
+    shown = b""
+    child, terminal = pty.fork()
+    if not child:
+        os.chdir(tmp_path)
+        words = ("sweep", "x.toml", "--store", "store", "--workers", "2")
+        os.execv(sys.executable, [sys.executable, "-c", "from lograb.cli import main; main()", *words])
+    pressed = False
+    with contextlib.suppress(OSError):  # Linux says so at the end
+        while piece := os.read(terminal, 4096):
+            shown += piece
+            if not pressed and len(list(tmp_path.glob("store/runs/*/*.json"))) > 5:
+                pressed = os.write(terminal, b"\x03") == 1
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    kept = len(list(tmp_path.glob("store/runs/*/*.json")))
+    said = f"lograb: interrupted: {kept} of the 300 runs of 'x' are kept in 'store', and the same command goes on"
+    assert text.splitlines()[-1].strip() == f"{said} with the others"
+    assert "Traceback" not in text
+    assert "Error" not in text
 
 
 @pytest.fixture
@@ -131,6 +157,18 @@ def test_names_reach_the_terminal_escaped(tmp_path):
     shown = ok("info", "odd\x1b[2J.lograb", cwd=tmp_path)
     assert "odd\\x1b[2J.lograb" in shown.stdout
     assert "\x1b" not in shown.stdout + shown.stderr
+
+
+def test_names_are_not_taken_for_emoji(tmp_path):
+    (tmp_path / "g.csv").write_text(":top:,:cat:\n:cat:,:dog:\n:dog:,:top:\n")
+    (tmp_path / "p.csv").write_text("node,group\n:top:,:smile:\n:cat:,:smile:\n:dog:,:smile:\n")
+    ok("generate", "g.csv", "--patches", "p.csv", "-k", 2, "-o", "x.lograb", cwd=tmp_path)
+    done = ok("attack", "x.lograb", "--method", "posterior", "--verbose", cwd=tmp_path)
+    assert ":smile:" in done.stdout
+    (tmp_path / "mine.py").write_text("def top(seen, rng):\n    raise ValueError(':top:')\n")
+    done = ok("compare", "x.lograb", "--methods", "mine.py:top,membership", cwd=tmp_path)
+    assert "mine.py:top" in done.stdout
+    assert "mine.py:top" in done.stderr
 
 
 def test_json_is_escaped_and_stays_json():

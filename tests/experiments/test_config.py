@@ -62,12 +62,39 @@ def test_a_changed_file_is_another_run(tmp_path):
     assert keys[0] != keys[1]
 
 
+def test_a_file_that_changes_between_two_plans_is_another_run(tmp_path, plan):
+    changed = {"instances": [{"dataset": str(tmp_path / "graph.csv"), "k": 2}]}
+    keys = set()
+    for lines in ("0,1\n1,2\n", "0,1\n0,2\n"):
+        (tmp_path / "graph.csv").write_text(lines)
+        keys |= {spec.key for spec in plan(**changed, seeds=1, attacks=[{"name": "membership"}]).specs}
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(("name", "file"), [("mine_top:f", "mine_top.py"), ("mine_pack.sub:f", "mine_pack/sub.py"),
+                                            ("mine_pack:f", "mine_pack/sub.py")])  # fmt: skip
+def test_a_changed_module_is_another_run(tmp_path, monkeypatch, plan, name, file):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mine_pack").mkdir()
+    (tmp_path / "mine_pack" / "__init__.py").write_text("raise RuntimeError('a plan imports nothing')")
+    keys = set()
+    for lines in ("f = 1", "f = 2"):
+        (tmp_path / file).write_text(lines)
+        keys |= {spec.key for spec in plan(attacks=[{"name": name}], seeds=1).specs}
+    assert len(keys) == 4  # of two instances each
+
+
+def test_a_module_that_is_not_there_has_no_code(plan):
+    assert {spec.version for spec in plan(attacks=[{"name": "no_such.module:f"}]).specs} == {""}
+
+
 @pytest.mark.parametrize(("changed", "problem"), [
     ({"attacks": [{"name": "afrr"}]}, "Did you mean 'afr'"),
     ({"attacks": [{"name": "afr", "settings": {"alfa": 1}}]}, "unknown afr setting 'alfa'"),
     ({"instances": [{"dataset": "karat"}]}, "Did you mean 'karate'"),
     ({"instances": [{"dataset": "karate", "sgima": 1}]}, "unknown parameter 'sgima'"),
     ({"instances": [{"dataset": "karate", "seed": 1}]}, "no seed"),
+    ({"instances": [{"dataset": "karate", "patches": "groups.csv"}]}, "take no patches"),
     ({"attacks": []}, "needs"),
     ({"seeds": 0}, "at least one seed"),
 ])  # fmt: skip
@@ -79,6 +106,9 @@ def test_what_is_wrong_is_said_before_anything_runs(plan, changed, problem):
 def test_a_file_that_is_no_config_is_refused(tmp_path):
     (tmp_path / "x.toml").write_text("instances = 3")
     with pytest.raises(LograbError, match="instances"):
+        read_config(tmp_path / "x.toml")
+    (tmp_path / "x.toml").write_text("seeds = 1")
+    with pytest.raises(LograbError, match=r"has no \[\[instances\]\].*karate"):
         read_config(tmp_path / "x.toml")
     (tmp_path / "x.toml").write_text("instances = [")
     with pytest.raises(LograbError, match="no TOML"):

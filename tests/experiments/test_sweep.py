@@ -9,7 +9,8 @@ import pytest
 import lograb
 from lograb.attacks import Attack
 from lograb.attacks.catalog import ATTACKS
-from lograb.experiments import Store, sweep
+from lograb.errors import LograbNotice
+from lograb.experiments import Store, sweep, work
 from lograb.graphs.catalog import DATASETS
 from lograb.types import Graph
 
@@ -152,3 +153,34 @@ def test_protection_tells_what_is_guaranteed_and_left(plan, store, scheduler):
     instance = lograb.generate("karate", k=8, defences=["gaussian:epsilon=2"], seed=0)
     assert defended["epsilon"]["edge"] == lograb.ledger(instance)["units"]["edge"]["epsilon"]
     assert defended["subspace"] == lograb.utility(instance)["subspace"]
+
+
+def test_what_cannot_be_scored_again_stays_as_it_is(plan, store, scheduler, monkeypatch):
+    specs = plan(seeds=1).specs
+    before = sweep(specs, store, scheduler=scheduler)
+    with monkeypatch.context() as slow:
+        slow.setattr(work, "score_graph", lambda *_: [time.sleep(0.01) for _ in range(1000)])
+        with pytest.warns(LograbNotice, match=f"^{len(specs)} of {len(specs)} runs could not.* timed-out"):
+            assert sweep(specs, store, scheduler=scheduler, rescore=True, timeout=0.2) == before
+    one, other = (store.path(spec.key, ".npz") for spec in specs[:2])
+    one.unlink()
+    other.write_bytes(other.read_bytes()[:100])
+    with pytest.warns(LograbNotice, match=rf"^2 of {len(specs)} runs .*{other.name}.* is damaged"):
+        after = sweep(specs, store, scheduler=scheduler, rescore=True)
+    assert lasting(after) == lasting(before) == lasting({result.key: result for result in store.results()})
+
+
+def test_a_file_that_changed_after_the_plan_is_no_result(plan, store, scheduler, tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("0,1\n1,2\n2,3\n")
+    changed = {"instances": [{"dataset": str(file), "k": 2}], "attacks": [{"name": "membership"}], "seeds": 1}
+    old = plan(**changed)
+    file.write_text("0,1\n1,2\n0,2\n")
+    found = sweep(old.specs, store, scheduler=scheduler)
+    assert [(result.status, "has changed" in result.reason) for result in found.values()] == [("failed", True)]
+    new = plan(**changed)
+    assert new.specs[0].key != old.specs[0].key
+    assert sweep(new.specs, store, scheduler=scheduler)[new.specs[0].key].status == "done"
+    file.unlink()
+    gone = sweep(old.specs, store, scheduler=scheduler, retry_failed=True)[old.specs[0].key]
+    assert (gone.status, "no file" in gone.reason) == ("failed", True)

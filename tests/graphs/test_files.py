@@ -297,6 +297,7 @@ def test_sparse_features(tmp_path: Path) -> None:
     ("g.csv", "a,b\n".encode("utf-16"), "UTF-16"),
     ("g.csv", b"a,\0b\n", "binary"),
     ("g.jpg", "a,b", "suffix '.jpg'"),
+    ("g.npy", "", "put it into a folder.*lograb pack"),
     ("g.npz.gz", "", "packed already"),
     ("g.csv.gz", b"a,b\n", "not a readable .gz"),
     ("g.csv.gz", gzip.compress(b"a,b\n" * 100, mtime=0)[:-9], "cut off"),

@@ -28,8 +28,9 @@ def run(name="afr", f1=0.5, seed=0, status="done", reason="", dataset="cora", se
             "versions": {"lograb": "1", "code": "abc"}}  # fmt: skip
 
 
-def cell(row, column, result=None, problem=""):
-    return {"row": row, "column": column, "dataset": row, "problem": problem, "result": result, "instance": {}}
+def cell(row, column, result=None, problem="", task="reconstruction"):
+    return {"row": row, "column": column, "dataset": row, "problem": problem, "result": result, "instance": {},
+            "task": task}
 
 
 def table(cells, paper=None, **layout):
@@ -39,8 +40,23 @@ def table(cells, paper=None, **layout):
 def test_mean_and_spread_stand_beside_the_paper():
     cells = [cell("cora", "AFR", run(f1=f1, seed=i)) for i, f1 in enumerate((0.4, 0.5, 0.6))]
     made = table(cells, {"cora": {"AFR": [74.3, 0.5]}})
-    assert made.columns == ["instance", "paper", "ours", "seeds", "floor", "ceiling"]
+    assert made.columns == ["instance", "paper F1", "F1", "seeds", "floor", "ceiling"]
     assert made.rows == [["cora", "0.743 ± 0.005", "0.500 ± 0.100", "3", "0.200", "0.900"]]
+
+
+def test_every_task_has_its_own_measure():
+    links = run("degree") | {"scores": {"auroc": 0.7, "floor": 0.5}}
+    links["spec"]["task"] = "links"
+    told = run("statistics") | {"scores": {"nodes": 34}}
+    told["spec"]["task"] = "statistics"
+    cells = [cell("cora", "AFR", run(f1=0.4)), cell("cora", "degree", links, task="links"),
+             cell("cora", "statistics", told, task="statistics")]  # fmt: skip
+    made = table(cells)
+    assert made.columns == ["instance", "method", "F1", "AUROC", "seeds", "floor", "ceiling"]
+    assert [row[1:4] for row in made.rows] == [["AFR", "0.400", ""], ["degree", "", "0.700"],
+                                               ["statistics", "", ""]]  # fmt: skip
+    both = table(cells[:2], {"cora": {"AFR": 50.0}})
+    assert both.columns[2:5] == ["paper F1", "F1", "AUROC"]
 
 
 def test_several_numbers_of_a_run():

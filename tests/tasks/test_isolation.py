@@ -162,7 +162,7 @@ def test_its_stream_follows_from_the_seed_and_does_not_tell_it(file, instance):
     ("wrong_size", "answers about 35 nodes"),
     ("lays_pipe", "without an answer"),
     ("forges", "34"),
-    ("pickles", "not numbers"),
+    ("pickles", "Python objects are not read"),
     ("membres", "Did you mean 'members'"),
 ])  # fmt: skip
 def test_failures_are_one_clear_error(file, instance, function, message):

@@ -301,3 +301,12 @@ def test_settings_of_any_depth_give_one_short_sentence(tmp_path, text):
         app(["attack", str(tmp_path / "k.lograb"), "--method", "posterior", "--set", f"channels={text}"],
             standalone_mode=False)  # fmt: skip
     assert len(str(error.value)) < 500
+
+
+def test_a_function_that_takes_other_arguments_is_refused_before_it_runs():
+    instance = lograb.generate("karate")
+    for wrong in (lambda s: None, lambda a, b, c: None):
+        with pytest.raises(LograbError, match=r"two arguments.*got <lambda>\(.*\(seen, rng\)"):
+            lograb.attack(instance, wrong)
+    for fine in (lambda *_: Reconstruction(34, [], [], []), lambda a, b, c=0: Reconstruction(34, [], [], [])):
+        assert len(lograb.attack(instance, fine).edges) == 0

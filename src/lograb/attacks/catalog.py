@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,24 @@ def as_attack(what: Any) -> Attack | Function:
     if isinstance(what, type) and issubclass(what, Attack):
         return what()
     if callable(what) and not isinstance(what, type):
+        _check_signature(what)
         return what  # type: ignore[no-any-return]
     raise LograbError("an attack is a name, an attack object such as lograb.attacks.Posterior(), or a function of "
                       f"(observations, rng); got {type(what).__name__} {what!r:.60}")  # fmt: skip
+
+
+def _check_signature(function: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be called with observations and a generator."""
+    try:
+        taken = signature(function)
+    except (TypeError, ValueError):  # of one that is not written in Python
+        return
+    try:
+        taken.bind(None, None)
+    except TypeError:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise LograbError("an attack is called with two arguments, the observations and a random generator, got "
+                          f"{name}{taken}: let it take (seen, rng)") from None  # fmt: skip
 
 
 def label_of(attack: Attack | Function) -> str:

@@ -93,7 +93,7 @@ def verdict(table: Comparison) -> str:
     best = table.best
     if not best.beats_floor:
         row = next(row for row in table.rows if row["method"] == best.name)
-        return f"{headline(row)}: best is {best.name}. That is no proof of safety."
+        return f"{headline(row, table.rows)}: best is {best.name}. That is no proof of safety."
     if table.seeds == 1:
         said = f"Best is {best.name}: it {best.scores[0].sentence()}."
     else:
@@ -115,7 +115,7 @@ def _cells(rows: list[dict[str, Any]], best: str | None) -> tuple[list[str], lis
     columns = ["", "method", "F1", *(["behind best"] if spread else []), "precision", "recall", "seconds"]
     cells = []
     for row in rows:
-        mark = BEST if row["method"] == best else BELOW if _below(row) else ""
+        mark = BEST * (row["method"] == best) + BELOW * _below(row)
         if row.get("f1") is None:
             cells.append([mark, row["method"], *["-"] * (len(columns) - 2)])
             continue
@@ -135,5 +135,5 @@ def _behind(row: dict[str, Any], best: str | None) -> str:
 
 
 def _below(row: dict[str, Any]) -> bool:
-    """Whether an attack that is meant to be one stays below the floor."""
-    return row.get("f1") is not None and not row.get("trivial") and row["f1"] < row["floor"]
+    """Whether an attack stays below the floor, one that belongs to the floor included."""
+    return row.get("f1") is not None and row["f1"] < row["floor"]

@@ -25,7 +25,7 @@ from lograb.progress import Progress
 
 Rows = Iterable[Sequence[str]]
 Fold = Iterable[str] | Mapping[str, int | None]
-stderr = Console(stderr=True, highlight=False, markup=False)
+stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)  # ':top:' is a name
 UNSAFE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON leaves as they are, and that a terminal obeys or cannot show."""
 
@@ -59,7 +59,7 @@ def stdout(pipe: int = 80) -> Console:
     """Give the console of the results; a pipe is as wide as COLUMNS says, or `pipe`."""
     told = os.environ.get("COLUMNS", "")
     width = int(told) if told.isdecimal() and int(told) else pipe
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else width)
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else width)
 
 
 def print_table(

@@ -23,7 +23,10 @@ _written: list[Path] = []
 
 
 class Interrupted(BaseException):
-    """Ctrl-C. Not a KeyboardInterrupt, which the command-line library would answer in its own way."""
+    """Ctrl-C. Not a KeyboardInterrupt, which the command-line library would answer in its own way.
+
+    Its text says what is kept, where files are not all.
+    """
 
 
 def run(command: Callable[[], Any]) -> None:
@@ -36,8 +39,8 @@ def run(command: Callable[[], Any]) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         command()
-    except Interrupted:
-        end(f"interrupted: {_kept()}", 130)
+    except Interrupted as stop:
+        end(f"interrupted: {str(stop) or _kept()}", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

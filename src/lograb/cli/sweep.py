@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lograb.cli.output import clock, make_bar, notice, print_json, reporting, say, stderr, stdout
-from lograb.cli.stopping import clean, written
+from lograb.cli.stopping import Interrupted, clean, written
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
 from lograb.experiments.config import cells_of, find_config
@@ -72,10 +72,16 @@ def _known(plan: Plan, store: Store) -> dict[str, RunResult]:
 
 def run_plan(plan: Plan, store: Store, options: dict[str, Any]) -> dict[str, RunResult]:
     """Run a plan, showing how far it is and, at once, what fails."""
-    with _watching(plan.name) as (progress, finished):
-        return sweep(
-            plan.specs, store, timeout=plan.config.timeout, progress=progress, finished=finished, **options
-        )
+    try:
+        with _watching(plan.name) as (progress, finished):
+            return sweep(
+                plan.specs, store, timeout=plan.config.timeout, progress=progress, finished=finished, **options
+            )
+    except Interrupted:
+        kept = len(_known(plan, store))
+        again = "starts again" if options.get("rescore") else "goes on with the others"
+        raise Interrupted(f"{kept} of the {len(plan.specs)} runs of '{plan.name}' are kept in '{store.folder}', "
+                          f"and the same command {again}") from None  # fmt: skip
 
 
 @contextmanager

@@ -48,6 +48,7 @@ from lograb.tasks.node_classification import check_choices as check_model
 
 # In the package, not beside it, so that they are there after pip install.
 PRESETS = files("lograb") / "configs"
+BROUGHT = ("patches", "patches_by")
 
 
 class _Part(BaseModel):
@@ -154,6 +155,7 @@ class Cell:
     instance: InstanceSpec
     spec: RunSpec | None
     problem: str = ""
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def cells_of(plan: Plan, results: dict[str, RunResult]) -> list[dict[str, Any]]:
     """Put results into the cells of a plan, as plain dicts, the way reports read them."""
     found = {key: result.to_dict() for key, result in results.items()}
     return [{"row": cell.row, "column": cell.column, "dataset": cell.dataset, "problem": cell.problem,
-             "instance": cell.instance.model_dump(mode="json"),
+             "task": cell.task, "instance": cell.instance.model_dump(mode="json"),
              "result": found.get(cell.spec.key) if cell.spec is not None else None}
             for cell in plan.cells]  # fmt: skip
 
@@ -208,6 +210,9 @@ def read_config(path: Path) -> Config:
     for key in content:
         if key not in Config.model_fields:
             raise LograbError(f"'{path}': {unknown_name('table or key', key, Config.model_fields)}")
+    if not content.get("instances"):
+        raise LograbError(f"'{path}' has no [[instances]], which say what is attacked: add instances = "
+                          "[{ dataset = \"karate\" }]")  # fmt: skip
     try:
         return Config(**content)
     except ValidationError as error:
@@ -227,17 +232,18 @@ def make_plan(
         raise LograbError("an experiment needs [[attacks]], [[models]], [[links]], statistics = true or "
                           "protection = true")  # fmt: skip
     cells: list[Cell] = []
+    origin_of = cache(_origin)  # a file is read once for each plan: it may change before the next
     for row, dataset, parameters in _rows(config):
         if datasets is not None and dataset not in datasets:
             continue
-        origin, problem = _origin(dataset)
+        origin, problem = origin_of(dataset)
         for column, told in _columns(config, row):
             for seed in numbers:
                 instance = _instance(parameters, seed)
                 version = " ".join(filter(None, (told.get("version", "1"), *_packages(instance))))
                 spec = None if origin is None else RunSpec(
                     source=dataset, origin=origin, instance=instance, **told | {"version": version})  # fmt: skip
-                cells.append(Cell(row, column, dataset, instance, spec, problem))
+                cells.append(Cell(row, column, dataset, instance, spec, problem, told["task"]))
     if not cells:
         known = dict.fromkeys(dataset for _, dataset, _ in _rows(config))
         raise unknown_name("dataset of this experiment", ", ".join(datasets or ()), known)
@@ -252,6 +258,10 @@ def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
         if "dataset" not in given or "seed" in given:
             raise LograbError("[[instances]] need a dataset, and no seed (seeds stand above), got "
                               f"{', '.join(given) or 'nothing'}")  # fmt: skip
+        if brought := [key for key in given if key in BROUGHT]:
+            raise LograbError(f"[[instances]] take no {brought[0]}: groups of your own are for lograb generate "
+                              "and lograb audit; here a graph is cut by strategy = \"d-hop\", \"cluster\", "
+                              "\"random\" or \"global\"")  # fmt: skip
         lists = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
         many = len(list(product(*lists.values()))) > 1
         for values in product(*lists.values()):
@@ -314,10 +324,13 @@ def _told(
 
 
 def _version(found: Any) -> str:
-    """Name the version of a method; for an attack in a file, what is in the file."""
-    if isinstance(found, FileAttack):
-        return "" if found.file is None else hashlib.sha256(found.file.read_bytes()).hexdigest()[:12]
-    return str(found.version)
+    """Name the version of a method; for an attack in a file or a module, what is in it."""
+    if not isinstance(found, FileAttack):
+        return str(found.version)
+    code = hashlib.sha256()
+    for path in found.files:
+        code.update(path.read_bytes())
+    return code.hexdigest()[:12] if found.files else ""
 
 
 def _named(name: str, given: dict[str, Any]) -> str:
@@ -329,9 +342,12 @@ def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
     return iter(()) if method.rows and row not in method.rows else method.variants()
 
 
-@cache
 def _origin(dataset: str) -> tuple[Origin | None, str]:
     """Find out where a dataset comes from; or why it is not to be had."""
+    return _known_origin(dataset) if is_dataset(dataset) else _read_origin(dataset)
+
+
+def _read_origin(dataset: str) -> tuple[Origin | None, str]:
     try:
         found = next(iter(load_graphs(dataset, notify=lambda text: None))).origin
         if found.kind == "memory":  # of a plugin that does not say where its graphs come from
@@ -342,3 +358,6 @@ def _origin(dataset: str) -> tuple[Origin | None, str]:
         if not is_dataset(dataset):
             raise
         return None, str(error)
+
+
+_known_origin = cache(_read_origin)

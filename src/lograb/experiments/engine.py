@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from lograb.errors import LograbError, warn
 from lograb.experiments.runs import RunResult, RunSpec
 from lograb.experiments.store import Store
 from lograb.experiments.work import Piece, is_split, join_pieces, make_instances, run_piece
@@ -46,7 +47,8 @@ def sweep(
     retry_failed : bool
         Whether to run again what failed or was too slow.
     rescore : bool
-        Whether to compute all scores of stored answers anew.
+        Whether to compute all scores of stored answers anew. Where that fails, a notice says so and the run stays
+        as it is.
     progress, finished : callables, optional
         Called with how far the work is, and with each new result.
     """
@@ -55,27 +57,49 @@ def sweep(
     todo = {spec.key: spec for spec in specs if _wanted(known.get(spec.key), again, rescore)}
     if rescore:  # published runs have no answers to score
         todo = {key: spec for key, spec in todo.items() if store.path(key).is_file()}
-    progress("running", 0, len(todo))
+    total = len(todo)
+    progress("running", 0, total)
     if not todo:
         return known
     with open_client(workers, scheduler) as client:
         count = max(1, n_workers(client))
-        old = {key: store.arrays(key) if rescore else None for key in todo}
+        old, unreadable = _answers(todo, store) if rescore else (dict.fromkeys(todo), {})
+        todo = {key: spec for key, spec in todo.items() if key not in unreadable}
+        kept = list(unreadable.values())
         jobs = [job for group in _groups(todo.values()) for job in _jobs(group, count, timeout, old)]
         expected = Counter(job.name[0] for job in jobs)
         pieces: dict[str, dict[int, Piece]] = {key: {} for key in todo}
-        done = 0
+        done = len(kept)
         for job, found in run_jobs(client, jobs):
             key, number = job.name
             pieces[key][number] = found if isinstance(found, Piece) else Piece("failed", _died(found))
             if len(pieces[key]) == expected[key]:
                 parts_in_order = [piece for _, piece in sorted(pieces.pop(key).items())]
                 result, arrays = join_pieces(todo[key], parts_in_order, known.get(key) if rescore else None)
-                store.put(result, None if rescore else arrays)
-                known[key], done = result, done + 1
-                finished(result)
-                progress("running", done, len(todo))
+                done += 1
+                if rescore and result.status != "done":
+                    kept.append(f"{result.label}: {result.status}: {result.reason}")
+                else:
+                    store.put(result, None if rescore else arrays)
+                    known[key] = result
+                    finished(result)
+                progress("running", done, total)
+    if kept:
+        warn(f"{len(kept)} of {total} runs could not be scored again and keep their earlier scores, such as "
+             f"{kept[0]}")  # fmt: skip
     return known
+
+
+def _answers(specs: Iterable[str], store: Store) -> tuple[dict[str, dict[str, Any] | None], dict[str, str]]:
+    """Read the stored answers of runs; and say of which they cannot be read, and why."""
+    found: dict[str, dict[str, Any] | None] = {}
+    unreadable: dict[str, str] = {}
+    for key in specs:
+        try:
+            found[key] = store.arrays(key)
+        except LograbError as error:
+            unreadable[key] = str(error)
+    return found, unreadable
 
 
 def _wanted(result: RunResult | None, again: tuple[str, ...], rescore: bool) -> bool:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -99,8 +101,12 @@ class Store:
         path = self.path(key, ".npz")
         if not path.is_file():
             return {}
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return {name: file[name] for name in file.files}
+        except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
+            raise LograbError(f"the answer '{path}' is damaged ({error}): remove it and the run's .json, and the "
+                              "run is made again") from None  # fmt: skip
 
     def results(self) -> Iterator[RunResult]:
         """Read all runs, in the order of their keys."""

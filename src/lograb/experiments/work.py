@@ -75,17 +75,26 @@ def make_instances(spec: RunSpec, which: range | None) -> Graphs | Piece:
     """Generate the instance of a run, or those of some graphs of its dataset; or tell why not."""
     with alone():
         try:
+            if spec.origin.kind == "file" and not Path(spec.source).expanduser().is_file():
+                return Piece("failed", f"there is no file '{spec.source}' any more")
             parameters = spec.instance.model_dump()
             if which is None:
-                return [(None, generate(spec.source, **parameters))]
-            return list(zip(which, generate_each(_read(spec.source, which), which, **parameters), strict=True))
+                found: Graphs = [(None, generate(spec.source, **parameters))]
+            else:
+                each = generate_each(_read(spec.source, which), which, **parameters)
+                found = list(zip(which, each, strict=True))
         except Exception as error:
             return _problem(error)
+    read = next((graph.manifest.origin.sha256 for _, graph in found), spec.origin.sha256)
+    if read != spec.origin.sha256:
+        return Piece("failed", f"'{spec.source}' has changed since the plan was made: its SHA-256 was "
+                               f"{spec.origin.sha256:.12} and is {read:.12}")  # fmt: skip
+    return found
 
 
 def is_split(spec: RunSpec) -> bool:
     """Say whether the graphs of a run can go to different workers: those of Task 1 on many graphs."""
-    return spec.task == "reconstruction" and count_graphs(spec.source) > 1
+    return spec.task == "reconstruction" and spec.origin.kind != "file" and count_graphs(spec.source) > 1
 
 
 _open: dict[str, tuple[int, Iterator[Graph]]] = {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing import resource_tracker
 from typing import Any
 
 from lograb.errors import LograbError
@@ -62,11 +64,28 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
     with (
         dask.config.set(quiet),
         _same_environment(),
-        distributed.LocalCluster(n_workers=workers or n_cores(), threads_per_worker=1, processes=True,
-                                 dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster,
+        _deaf_to_ctrl_c(lambda: distributed.LocalCluster(
+            n_workers=workers or n_cores(), threads_per_worker=1, processes=True,
+            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL)) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
         yield client
+
+
+def _deaf_to_ctrl_c(start: Callable[[], Any]) -> Any:
+    """Start workers that Ctrl-C in a terminal does not reach: this process, which it does reach, ends them.
+
+    Threads and processes inherit which signals are held back, workers that are started anew later included. Here
+    Ctrl-C takes effect as soon as the workers are there.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        return start()
+    resource_tracker.ensure_running()  # starting it would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -83,6 +83,10 @@ def _suffix(path: Path) -> tuple[str, bool]:
     suffix, packed = path.suffix.lower(), False
     if suffix == ".gz":
         suffix, packed = path.with_suffix("").suffix.lower(), True
+    if suffix == ".npy":
+        raise LograbError(f"'{path.name}' holds one array, and is no graph file. Vectors of an embedding: put it "
+                          "into a folder, and audit the folder, or pack it (lograb pack FOLDER -o FILE). A matrix "
+                          "of a graph: write it with scipy.sparse.save_npz")  # fmt: skip
     if suffix not in ("", *SUFFIXES):
         raise unknown_name("graph file suffix", suffix, SUFFIXES)
     if packed and suffix == ".npz":

@@ -64,8 +64,8 @@ class Comparison:
 
     @property
     def best(self) -> Method:
-        """The attack with the highest mean F1."""
-        return max(self.methods, key=lambda method: method.f1)
+        """The attack with the highest mean F1, among those that could run."""
+        return max(self.methods, key=lambda method: (bool(method.scores), method.f1))
 
     @property
     def rows(self) -> list[dict[str, Any]]:

@@ -52,15 +52,25 @@ def write_page(
     environment = Environment(loader=PackageLoader("lograb.report"), autoescape=True)
     environment.filters["percent"] = percent
     page = environment.get_template("comparison.html").render(
-        instance=summary, rows=rows, ran=ran, best=best, headline=headline(best), facts=_facts(summary),
-        seeds=seeds, command=command,
+        instance=summary, rows=rows, ran=ran, best=best, headline=headline(best, rows), facts=_facts(summary),
+        seeds=seeds, command=command, read=embeddings_read(rows),
     )  # fmt: skip
     with replacing(path) as file:
         file.write(page)
 
 
-def headline(best: Row) -> str:
-    """Say in one true sentence what the best attack shows; recall leads only where claims can be trusted."""
+def embeddings_read(rows: Sequence[Row]) -> bool:
+    """Say whether any attack that ran reads embeddings."""
+    return any(not row.get("problem") and not row.get("trivial") for row in rows)
+
+
+def headline(best: Row, rows: Sequence[Row] = ()) -> str:
+    """Say in one true sentence what the best attack shows; recall leads only where claims can be trusted.
+
+    Without `rows`, all of them, it is taken for granted that some attack read the embeddings.
+    """
+    if rows and not embeddings_read(rows):
+        return f"No attack that reads embeddings ran, so nothing is said about them (floor {best['floor']:.3f})"
     if not best["beats_floor"]:
         return f"The embeddings add nothing measurable here (F1 {best['f1']:.3f}, floor {best['floor']:.3f})"
     if best["precision"] >= TRUSTED:

@@ -1,7 +1,7 @@
 """Runs -> a table: the paper's figure beside ours, mean ± sd over seeds, between floor and ceiling.
 
-Runs come as plain dicts, as the store keeps them, each in a cell: ``row``, ``column``, ``dataset``, ``problem``
-(why there is no run) and ``result`` (the run, or None).
+Runs come as plain dicts, as the store keeps them, each in a cell: ``row``, ``column``, ``dataset``, ``task``,
+``problem`` (why there is no run) and ``result`` (the run, or None).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from lograb.metrics.significance import holm, signed_rank
 from lograb.report.table import Table
-from lograb.score import HEADLINES
+from lograb.score import HEADLINES, METRICS
 
 Cell = dict[str, Any]
 Laid = tuple[list[str], list[list[str]]]
@@ -51,21 +51,31 @@ def tabulate(
 
 
 def _long(lines: Sequence[_Line], scores: Sequence[str], layout: dict[str, Any]) -> Laid:
-    """Give every instance and method a line, with all scores, the paper's figure in a column of its own."""
+    """Give every instance and method a line, with all scores, the paper's figure in a column of its own.
+
+    The number in front of a task has a column for each task: they are not the same measure.
+    """
     around = _around(lines)
-    printed = [score for score in scores if any(line.printed(score) is not None for line in lines)]
+    tasks = [task for task in dict.fromkeys(line.task for line in lines) if task in METRICS]
+    fronts = [("", task) for task in tasks] or [("", "")]
+    shown = [pair for score in scores for pair in ([(score, "")] if score else fronts)]
+    printed = [(score, task) for score, task in shown
+               if any(line.printed(score) is not None for line in lines if task in ("", line.task))]  # fmt: skip
     methods = len({line.column for line in lines}) > 1
     columns = ["instance", *(["method"] if methods else [])]
-    for score in scores:
-        columns += [f"paper {_short(score)}".strip()] * (score in printed) + [_short(score) or "ours"]
+    for score, task in shown:
+        name = _short(score) or METRICS.get(task, "score")
+        columns += [f"paper {name}"] * ((score, task) in printed) + [name]
     rows = []
     ran, first = {line.row for line in lines if line.results}, dict[str, _Line]()
     for line in lines:
         if line.row not in ran and first.setdefault(line.row, line) is not line:
             continue  # one line is enough for an instance that nothing ran on
         texts = [line.row, *([line.column if line.row in ran else "all"] if methods else [])]
-        for score in scores:
-            texts += [line.paper_text(score)] * (score in printed) + [line.text(score)]
+        for score, task in shown:
+            mine = task in ("", line.task)
+            texts += [line.paper_text(score) if mine else ""] * ((score, task) in printed)
+            texts.append(line.text(score) if mine else "")
         rows.append([*texts, str(len(line.done)), *(_number(line.mean(bound), line.digits) for bound in around)])
     return [*columns, "seeds", *around], rows
 
@@ -102,6 +112,7 @@ class _Line:
     ) -> None:
         self.row, self.column, self.cells, self.layout = row, column, cells, layout
         self.results = [cell["result"] for cell in cells if cell["result"] is not None]
+        self.task: str = next((name for cell in cells if (name := cell.get("task", ""))), "")
         self.done = [result for result in self.results if result["status"] == "done"]
         self.digits, self.unit = layout.get("digits", 3), layout.get("unit", 1.0)
         self.paper = paper if isinstance(paper, dict) else {scores[0]: paper}
@@ -169,7 +180,7 @@ class _Line:
 def look_up(result: dict[str, Any], score: str) -> Any:
     """Find a number of a run by its name, with dots into nested ones; "" is that in front of its task."""
     if not score:
-        front = HEADLINES[result["spec"]["task"]][0]
+        front = HEADLINES.get(result["spec"]["task"], ("",))[0]  # a description of an instance has none
         score = "f1.global" if front == "f1" else front
     beside = score == "peak_memory" or score.startswith(("seconds.", "diagnostics."))
     found: Any = result if beside else result["scores"]
@@ -280,7 +291,7 @@ def _figure(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> dict[
         curve["x"].append(settings.get(over, _parameter(line.cells[0]["instance"], over)))
         curve["y"].append(mean)
         curve["sd"].append(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
-    y = _short(score) or "score"
+    y = _short(score) or ", ".join(dict.fromkeys(METRICS.get(line.task, "score") for line in lines))
     if not series:
         return {}
     if layout.get("relative"):

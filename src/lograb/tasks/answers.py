@@ -9,7 +9,8 @@ anything else
     for a claimed edge, 0 for a pair that was judged only. Without it every row is a claim, or, with a threshold,
     every row whose score reaches it. Separated by commas, tabs, semicolons or spaces. A header tells which of the
     last two columns are there, and in which order. Lines that start with # are skipped, unless they name nodes.
-    The nodes of the rows count as recovered.
+    The nodes of the rows count as recovered. Rows that name one node twice are dropped, and a pair of several rows
+    is one, with its highest score; a notice counts both.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from lograb.errors import LograbError
+from lograb.errors import LograbError, warn
 from lograb.instance import Instance
 from lograb.limits import REMEDY, max_bytes
 from lograb.names import shorten
@@ -103,7 +104,7 @@ def _read_table(path: Path, instance: Instance) -> list[Reconstruction]:
     width = 3 if len(index) > 1 else 2
     separator = _separator(text, width)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator == " ")
-    first, extra = True, EXTRA
+    first, extra, loops, again = True, EXTRA, 0, 0
     try:
         for fields in reader:
             row = [field for field in fields if field] if separator == " " else fields
@@ -115,11 +116,17 @@ def _read_table(path: Path, instance: Instance) -> list[Reconstruction]:
                 continue
             first = False
             graph, pair, told = _parse(row, width, extra, index)
+            loops += pair[0] == pair[1]
             if pair[0] != pair[1]:
+                again += pair in found[graph]
                 before = found[graph].get(pair, told)
                 found[graph][pair] = max(told[0], before[0]), told[1] or before[1]
     except (csv.Error, _RowError) as error:
         raise LograbError(f"'{path.name}', line {reader.line_num}: {error}") from None
+    if loops:
+        warn(f"'{path.name}': {loops:,} rows name one node twice, which is no pair: dropped")
+    if again:
+        warn(f"'{path.name}': {again:,} rows name a pair again (u,w is w,u): its highest score counts, once")
     return [_from_pairs(graph, pairs) for graph, pairs in zip(instance, found)]
 
 

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -83,6 +84,25 @@ class FileAttack:
     def file(self) -> Path | None:
         """The file it lies in; None for a module."""
         return Path(self.source).absolute() if str(self.source).endswith(".py") else None
+
+    @property
+    def files(self) -> list[Path]:
+        """The code it lies in: its file, that of its module, or all of its package; none where nothing is found.
+
+        Nothing is imported for that.
+        """
+        if self.file is not None:
+            return [self.file]
+        place: Sequence[str] | None = None
+        name, found = "", None
+        for part in str(self.source).split("."):
+            name = f"{name}.{part}".lstrip(".")
+            if (found := PathFinder.find_spec(name, place)) is None:
+                return []
+            place = found.submodule_search_locations
+        if place is not None:
+            return sorted(path for folder in place for path in Path(folder).rglob("*.py"))
+        return [Path(found.origin)] if found is not None and found.has_location and found.origin else []
 
     @property
     def __name__(self) -> str:
