@@ -105,7 +105,7 @@ def test_a_typing_error_in_a_policy_gets_the_right_name():
 def test_few_edges_from_the_embeddings_are_not_blamed_on_membership():
     plan = dict.fromkeys(("f1", "f1_interval", "floor", "floor_by", "ceiling", "expected_f1", "measured_f1",
                           "expected_share", "expected_precision"))  # fmt: skip
-    plan |= {"readable": 2, "share": 0.004, "share_interval": [0.001, 0.02], "share_half": 0.004, "sure": 1.0,
+    plan |= {"readable": 2, "share": 0.004, "share_interval": [0.001, 0.02], "share_half": 0.004, "sure": 1.0, "scale_known": True,
              "guessed": 2, "guesses": 2, "guessed_share": 0.004}
     found = {"source": {"truth": True}, "scenario": {"edge_word": "edges"}, "settings": [plan]}
     for by, told in ((0.0, "All of it comes from the embeddings"), (0.002, "0.2 % come from membership alone"),
@@ -223,7 +223,7 @@ def test_the_command_for_what_is_made_defends_it(tmp_path):
     lograb.generate("karate", strategy="cluster", d=0).save(tmp_path / "k.lograb", truth=False)
     found = lograb.audit(tmp_path / "k.lograb", quick=True, policy={"allow": ["defence"]}).findings
     assert found["recommendation"]["command"] == (
-        f"lograb defend {tmp_path / 'k.lograb'} --method subspace:epsilon=1 --no-truth -o shared.lograb")
+        f"lograb defend {tmp_path / 'k.lograb'} --method subspace:epsilon=1 --no-truth -o k-shared.lograb")
 
 
 def test_the_graph_is_no_table_of_groups(tmp_path):

@@ -66,7 +66,7 @@ def test_the_headline_counts_what_is_read(silos):
     assert numbers["readable"] == count > 0
     assert numbers["in_scope"] == plan.co_observed.sum()
     assert numbers["share"] == count / plan.co_observed.sum()
-    assert f"reads {count} of your {plan.co_observed.sum()} in-group edges" in silos.findings["answer"]["headline"]
+    assert f"reads {count} of your {plan.co_observed.sum()} edges inside groups" in silos.findings["answer"]["headline"]
 
 
 @pytest.mark.parametrize("id", ["noise-0.2", "columns-4", "no-eigenvalues"])
@@ -87,7 +87,7 @@ def test_neighbourhoods_are_read_by_membership_and_that_is_said(ego):
     assert found["answer"]["numbers"]["by_membership"] == 1.0
     assert "membership alone" in found["answer"]["channel"]
     assert found["recommendation"] | {"sentence": "", "rule": ""} == {
-        "tolerate": 0.1, "confidence": 0.9, "policy": None, "setting": None, "blame": "membership",
+        "tolerate": 0.1, "confidence": 0.9, "policy": None, "least_use": 0.2, "setting": None, "blame": "membership",
         "rule": "", "command": None, "sentence": ""}
     assert any("Membership alone" in text for text in found["reasons"]["against"])
 
@@ -297,6 +297,7 @@ def test_a_policy_from_a_file(tmp_path):
     ({"tolerate": -1}, "tolerate"),
     ({"scenario": "mesh"}, "Choices: ego, silos, global"),
     ({"scenario": "ego", "patches": [[0, 1]]}, "scenario silos"),
+    ({"patches": [[0, 1]], "patches_by": "club"}, "got both"),
     ({"patches": [[0, 1]], "d": 2}, "leave d"),
 ])  # fmt: skip
 def test_mistakes_are_refused(how, message):
