@@ -156,7 +156,9 @@ class Auditor:
 
     def _doubted(self, row: dict[str, Any]) -> dict[str, Any]:
         """Call the scale of an estimate unknown that reads more edges than the plan is expected to have."""
-        if self.subject.plan.has_truth or row["status"] != "done" or row["readable"] <= max(round(self.scope or 0), 1):
+        if self.subject.plan.has_truth or row["status"] != "done":
+            return row
+        if row["readable"] <= max(round(self.scope or 0.0), 1):
             return row
         return row | {"scale_known": False, "share_interval": [0.0, 1.0]}
 

@@ -1,4 +1,4 @@
-"""What proves an answer: patches whose claims reproduce the published eigenvalues, and patches with one graph only."""
+"""What proves an answer: claims that reproduce the published eigenvalues, and patches with one possible graph."""
 
 from __future__ import annotations
 

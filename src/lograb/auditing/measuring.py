@@ -32,8 +32,8 @@ HALF, EMPTY = 0.5, 0.999
 MOST_LOOSE = 0.05
 """Share of the edges up to which pairs that may have any probability leave the scale known."""
 GUESSED = ("guessed", "guesses", "guessed_share")
-EXPOSURE = ("readable", "claims", "share", "share_interval", "scale_known", "share_half", *GUESSED, "by_membership",
-            "attack", "sure")
+EXPOSURE = ("readable", "claims", "share", "share_interval", "scale_known", "share_half", *GUESSED,
+            "by_membership", "attack", "sure")
 NUMBERS = (*EXPOSURE, "draws", "f1", "f1_by", "f1_interval", "precision", "recall", "floor", "floor_by",
            "ceiling", "expected_f1", "measured_f1", "expected_share", "expected_precision", "bound", "utility",
            "guarantee", "epsilon", "heuristic")
@@ -85,9 +85,8 @@ class Evidence:
     @property
     def claimed(self) -> Bools:
         """Tell which of the pairs that posterior lists it claims."""
-        keys, chances = self.chances
         cut = self.answers[OURS].scores.min(initial=np.inf)
-        return np.asarray(chances >= min(cut, 1.0))
+        return np.asarray(self.chances[1] >= min(cut, 1.0))
 
     @property
     def loose_edges(self) -> float:

@@ -64,8 +64,8 @@ def estimated_interval(
     """Enclose the share that is read, where only the attack's own probabilities are known.
 
     What would be read if the attack's log-odds were off as far as they may be, either way, and then chance: the
-    share is of `total` edges, which is an expectation too. Of `loose` pairs nothing tells how many are edges: none,
-    or all that are `claimed` and no other.
+    share is of `total` edges, which is an expectation too. Of `loose` pairs nothing tells how many are edges:
+    none, or all that are `claimed` and no other.
     """
     loose = np.zeros(len(chances), dtype=bool) if loose is None else loose
     claims = loose & (False if claimed is None else claimed)
@@ -74,7 +74,8 @@ def estimated_interval(
     odds = logit(np.clip(chances, EDGE, 1 - EDGE))
     least = np.where(loose, 0.0, expit(np.minimum(odds * FACTOR, odds / FACTOR) - DOWN))
     most = np.where(loose, claims, expit(np.maximum(odds * FACTOR, odds / FACTOR) + UP))
-    low, high = (read(chances, doubted, confidence).right for doubted in (least, most))
-    of = max(firm + max(expected, open_), 1.0), max(min(firm, float(most[~loose].sum())) + open_, 1.0)
-    bounds, total = (min(low / of[0], 1.0), min(high / of[1], 1.0)), max(total, 1.0)
-    return share_interval(bounds[0] * total, total)[0], share_interval(bounds[1] * total, total)[1]
+    many, few = firm + max(expected, open_), min(firm, float(most[~loose].sum())) + open_
+    low, high = (min(read(chances, doubted, confidence).right / max(of, 1.0), 1.0)
+                 for doubted, of in ((least, many), (most, few)))  # fmt: skip
+    total = max(total, 1.0)
+    return share_interval(low * total, total)[0], share_interval(high * total, total)[1]

@@ -1,4 +1,4 @@
-"""Where nothing that is shared tells how many edges there are: the attack's probabilities may be off by any factor.
+"""Where nothing that is shared tells how many edges there are, probabilities may be off by any factor.
 
 Eigenvectors alone rank pairs. How many of the first are edges follows from eigenvalues, from rows that are solved,
 or from who sits in whose patch. Where none of these speaks, all that the attack claims may be right, or nothing.
@@ -50,8 +50,8 @@ def loose_pairs(seen: Observations, answer: Reconstruction, plain: Ints, known: 
 def unscaled_patches(seen: Observations, claims: Ints, known: tuple[Ints, Floats]) -> Bools:
     """Tell of which patches the embedding ranks pairs, and nothing tells how many of the first are edges.
 
-    Where it is complete and exact, every edge follows. Exact eigenvalues of noisy ones tell it well enough. Of exact
-    truncated ones the attack must have found a graph with these eigenvalues, and expect the edges that it has.
+    Where it is complete and exact, every edge follows. Exact eigenvalues of noisy ones tell it well enough. Of
+    exact truncated ones the attack must have found a graph with these eigenvalues, and expect its edges.
     """
     noise = patch_noise(seen) * seen.sizes
     rotated = seen.protocol.gauge == "rotation"

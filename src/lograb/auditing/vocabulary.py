@@ -62,7 +62,8 @@ def terms(found: dict[str, Any], policy: Policy) -> list[dict[str, str]]:
     """Give each term what was found about it."""
     plan, word = found["settings"][0], found["scenario"]["edge_word"]
     low, high = plan["share_interval"]
-    many = percent(plan["share"]) if plan["scale_known"] else f"Anything between {percent(low)} and {percent(high)}"
+    unsure = f"Anything between {percent(low)} and {percent(high)}"
+    many = percent(plan["share"]) if plan["scale_known"] else unsure
     inferred = (f"{many} of the {word} can be inferred with {percent(policy.confidence)} "
                 f"confidence, {percent(plan['by_membership'])} from membership alone.")  # fmt: skip
     inferred += f" {less_sure(plan)}" if guesses_more(plan) else ""

@@ -16,17 +16,18 @@ CHANNELS = {
     "all": ("everything together", "each channel by its own defence"),
 }
 """Each channel: what it is, and what protects it."""
-IN_VECTORS = "calibrated noise; withholding the eigenvalues does not help: the eigenvectors read as much without them"
+IN_VECTORS = ("calibrated noise; withholding the eigenvalues does not help: as much is read from the eigenvectors "
+              "by themselves")
 """What protects eigenvalues that follow from their eigenvectors."""
-NUMBERS = ("readable", "share", "share_interval", "scale_known", "share_half", *GUESSED, "by_membership", "f1", "f1_interval",
-           "floor", "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
+NUMBERS = ("readable", "share", "share_interval", "scale_known", "share_half", *GUESSED, "by_membership", "f1",
+           "f1_interval", "floor", "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
            "expected_precision")  # fmt: skip
 NO_PROOF = "An attack that fails is no proof of safety: a better one may come."
 MORE = "Whoever knows some edges already, or the nodes' features, can read more than is measured here."
 CHECKSUM = "The eigenvalues act as a checksum: whoever guesses a patch can tell that the guess is right."
 OFTEN = "One release is reckoned with. Who gets several with fresh noise averages it away (--releases)."
 NO_TRUTH = "There is no true graph here to compare with."
-NO_SCALE = "nothing in the file tells how many edges there are"
+NO_SCALE = "Nothing in the file tells how many edges there are"
 GRAPH_TELLS = "An audit of the graph itself, which has the truth, can tell more than an audit of the file."
 SHAREABLE = "Share one made with --no-truth."
 COUNTED = ("The rule: what is read is counted against the true graph, and a setting is enough if that keeps to "
@@ -46,8 +47,8 @@ LEAST = 0.2
 """Part of the way from chance, or no embeddings, to 1 below which a setting is next to useless."""
 
 
-USELESS = (f"That is less than {percent(LEAST)} of the way from chance to all of it and leaves next to nothing to use: "
-           "sharing nothing is nearly as good.")
+USELESS = (f"That is less than {percent(LEAST)} of the way from chance to all of it and leaves next to nothing to "
+           "use: sharing nothing is nearly as good.")
 
 
 def answer(found: Found, policy: Policy, total: float) -> Found:
@@ -93,8 +94,8 @@ def _estimate(found: Found, numbers: Found, policy: Policy, level: str) -> str:
     last = f"{less_sure(numbers)} {NO_TRUTH}" if guesses_more(numbers) else NO_TRUTH
     between = f"between {percent(low)} and {percent(high)}"
     if not numbers["scale_known"]:
-        return (f"It is unknown how many of your {word} an eavesdropper reads, anything {between}: {NO_SCALE}, and "
-                f"all that the attack claims may be right. {last}")  # fmt: skip
+        return (f"Unknown: an eavesdropper may read anything {between} of your {word}. {NO_SCALE}, and all that "
+                f"the attack claims may be right. {last}")  # fmt: skip
     if not readable:
         said = "that is unsure, it may be" if level == UNKNOWN else "it may be"
         return (f"By its own estimate the attack reads none of your {word} with {percent(policy.confidence)} "
@@ -179,8 +180,8 @@ def use(setting: Found) -> str:
     if told["name"] == "accuracy":
         return (f"Classifying nodes with it reaches an accuracy of {told['value']:.2f}; without embeddings it is "
                 f"{told['without_embeddings']:.2f}")  # fmt: skip
-    return (f"It keeps {percent(told['value'])} of the leading subspace ({_first(told['dimension'])}); by chance it would be "
-            f"{percent(told['without_embeddings'])}")  # fmt: skip
+    return (f"It keeps {percent(told['value'])} of the leading subspace ({_first(told['dimension'])}); by chance "
+            f"it would be {percent(told['without_embeddings'])}")  # fmt: skip
 
 
 def _first(columns: int) -> str:

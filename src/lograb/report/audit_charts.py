@@ -107,13 +107,17 @@ def _ticks(values: Sequence[float], most: int) -> list[float]:
 def _numbers(
     labels: Sequence[tuple[float, float, str]], dots: Sequence[tuple[float, float]], lowest: float
 ) -> list[str]:
-    """Write numbers above, below or beside their dots, the first ones first, where nothing is in the way."""
+    """Write numbers above, below or beside their dots, the first ones first, where no other number or dot is near.
+
+    A number next to two dots says of neither which it is: the title of a dot has its number too.
+    """
     placed: list[tuple[float, float]] = []
     found = []
     for x, y, text in labels:
         for a, b in ((x, y - 11), (x, y + 18), (x + 14, y + 4), (x - 14, y + 4)):
             if (b <= lowest and not any(abs(a - c) < 15 and abs(b - d) < 12 for c, d in placed)
-                    and not any(abs(a - c) < 11 and abs(b - 4 - d) < 9 for c, d in dots)):  # fmt: skip
+                    and not any(abs(a - c) < 17 and abs(b - 4 - d) < 13 for c, d in dots
+                                if abs(x - c) > 1 or abs(y - d) > 1)):  # fmt: skip
                 placed.append((a, b))
                 found.append(_label(a, b, text))
                 break
@@ -133,7 +137,7 @@ def _kind(row: Row, recommended: str | None) -> str:
     if row["id"] == recommended:
         return "best"
     if not row["scale_known"]:
-        return "open"
+        return "open plan" if row["group"] == "plan" else "open"
     return "plan" if row["group"] == "plan" else "safe" if row["tolerated"] else "read"
 
 
