@@ -255,7 +255,8 @@ class Auditor:
 
     def _channels(self, evidence: Evidence, tell: Progress) -> list[dict[str, Any]]:
         """See what each channel gives away."""
-        subject, rows = self.subject, []
+        subject = self.subject
+        rows: list[dict[str, Any]] = []
         for name, (label, protect) in CHANNELS.items():
             tell(f"channel {name}", 0, None)
             if name in ALONE:
