@@ -66,7 +66,8 @@ def test_the_headline_counts_what_is_read(silos):
     assert numbers["readable"] == count > 0
     assert numbers["in_scope"] == plan.co_observed.sum()
     assert numbers["share"] == count / plan.co_observed.sum()
-    assert f"reads {count} of your {plan.co_observed.sum()} in-group edges" in silos.findings["answer"]["headline"]
+    said = f"reads {count} of your {plan.co_observed.sum()} edges inside groups"
+    assert said in silos.findings["answer"]["headline"]
 
 
 @pytest.mark.parametrize("id", ["noise-0.2", "columns-4", "no-eigenvalues"])
@@ -87,8 +88,8 @@ def test_neighbourhoods_are_read_by_membership_and_that_is_said(ego):
     assert found["answer"]["numbers"]["by_membership"] == 1.0
     assert "membership alone" in found["answer"]["channel"]
     assert found["recommendation"] | {"sentence": "", "rule": ""} == {
-        "tolerate": 0.1, "confidence": 0.9, "policy": None, "setting": None, "blame": "membership",
-        "rule": "", "command": None, "sentence": ""}
+        "tolerate": 0.1, "confidence": 0.9, "policy": None, "least_use": 0.2, "setting": None,
+        "blame": "membership", "rule": "", "command": None, "sentence": ""}
     assert any("Membership alone" in text for text in found["reasons"]["against"])
 
 
@@ -162,6 +163,80 @@ def test_so_do_nearly_all_settings():
     assert sum(agrees(*row) for row in rows) >= 0.95 * len(rows)
     sharp = [blind for _, blind in rows if blind["share_interval"][1] - blind["share_interval"][0] < 0.25]
     assert len(sharp) > 0.5 * len(rows)  # an interval from 0 to 1 always agrees
+
+
+SCALELESS = {
+    "barbell, rotated": (nx.barbell_graph(22, 0), {"k": 2, "gauge": "rotation", "eigenvalues": False}),
+    "line graph": (nx.convert_node_labels_to_integers(nx.line_graph(nx.complete_graph(8))),
+                   {"k": 8, "eigenvalues": False}),
+    "complete": (nx.complete_graph(20), {"k": 1}),
+    "hypercube": (nx.convert_node_labels_to_integers(nx.hypercube_graph(6)), {"k": 8, "eigenvalues": False}),
+    "star": (nx.star_graph(18), {"k": 8}),
+}  # fmt: skip
+"""Shared so that the attack ranks pairs, and nothing tells it how many of them are edges."""
+
+
+@pytest.mark.parametrize("kind", SCALELESS)
+def test_where_nothing_tells_how_many_edges_there_are_nothing_is_promised(kind, tmp_path):
+    graph, how = SCALELESS[kind]
+    instance = lograb.generate(graph, strategy="global", **how)
+    instance.save(tmp_path / "shared.lograb", truth=False)
+    blind = lograb.audit(tmp_path / "shared.lograb", quick=True, policy=NOTHING)
+    known = by_id(lograb.audit(instance, quick=True, policy=NOTHING))
+    assert known["plan"]["share"] > 0.8, "it is not read: this test shows nothing"
+    told, plan = blind.findings["answer"], by_id(blind)["plan"]
+    assert told["level"] == "unknown"
+    assert plan["share_interval"] == [0.0, pytest.approx(1.0)]
+    assert not plan["scale_known"]
+    assert "Nothing in the file tells how many edges there are" in told["headline"]
+    assert "can tell more than an audit of the file" in told["channel"]
+    assert " of some " not in told["headline"]
+    assert not any("can be read" in text for text in blind.findings["reasons"]["against"])
+    assert not any("are tolerated" in text for text in blind.findings["reasons"]["for"])
+    assert all(agrees(known[id], row) for id, row in by_id(blind).items() if row["status"] == "done")
+
+
+@pytest.mark.parametrize(("graph", "k"), [(nx.star_graph(18), 128), (nx.barbell_graph(15, 0), 4)])
+def test_no_more_edges_are_read_than_there_are_expected(graph, k, tmp_path):
+    lograb.generate(graph, strategy="global", k=k).save(tmp_path / "shared.lograb", truth=False)
+    found = lograb.audit(tmp_path / "shared.lograb", quick=True, policy=NOTHING).findings
+    numbers = found["answer"]["numbers"]
+    assert numbers["readable"] <= numbers["in_scope"] or not numbers["scale_known"]
+    assert found["answer"]["level"] in ("unknown", "exposed")
+
+
+def test_exact_eigenvalues_keep_an_estimate_tight(tmp_path):
+    for how in ({"k": 8}, {"k": 4, "eigenvalues": False}):
+        lograb.generate("karate", strategy="global", **how).save(tmp_path / "k.lograb", truth=False)
+        plan = by_id(lograb.audit(tmp_path / "k.lograb", quick=True, policy=NOTHING))["plan"]
+        assert plan["scale_known"]
+        assert plan["share_interval"][0] > 0.8
+
+
+def test_an_undecided_estimate_is_called_unknown(tmp_path):
+    graph = nx.random_geometric_graph(60, 0.25, seed=5)
+    lograb.generate(graph, strategy="global", k=16, sigma=0.05).save(tmp_path / "n.lograb", truth=False)
+    found = lograb.audit(tmp_path / "n.lograb", quick=True, policy=NOTHING).findings
+    low, high = found["answer"]["numbers"]["share_interval"]
+    assert low <= 0.1 < high, "the estimate decides: this test shows nothing"
+    assert found["answer"]["level"] == "unknown"
+
+
+def test_eigenvalues_that_follow_are_not_said_to_be_hidden_by_withholding():
+    graph, groups = organisation()
+    lines = {row["name"]: row for row in lograb.audit(graph, patches=groups, quick=True).findings["channels"]}
+    assert lines["eigenvectors"]["share"] >= 0.99 * lines["eigenvalues"]["share"] > 0
+    assert "withholding the eigenvalues does not help" in lines["eigenvalues"]["protect"]
+
+
+def test_edges_of_groups_are_called_so(tmp_path):
+    (tmp_path / "friends.csv").write_text("a,b\nb,c\nc,a\nc,d\nd,e\ne,f\nf,d\n")
+    (tmp_path / "departments.csv").write_text("node,group\na,x\nb,x\nc,x\nd,y\ne,y\nf,y\n")
+    found = lograb.audit(tmp_path / "friends.csv", patches=tmp_path / "departments.csv", quick=True)
+    assert "of your 6 edges inside departments" in found.findings["answer"]["headline"]
+    assert "all of their edges inside departments read" in str(found.findings["terms"])
+    found.save(tmp_path / "page.html")
+    assert "<button>edges inside departments</button>" in (tmp_path / "page.html").read_text()
 
 
 def test_an_archive_with_truth_says_what_its_graph_says(tmp_path):
@@ -297,6 +372,7 @@ def test_a_policy_from_a_file(tmp_path):
     ({"tolerate": -1}, "tolerate"),
     ({"scenario": "mesh"}, "Choices: ego, silos, global"),
     ({"scenario": "ego", "patches": [[0, 1]]}, "scenario silos"),
+    ({"patches": [[0, 1]], "patches_by": "club"}, "got both"),
     ({"patches": [[0, 1]], "d": 2}, "leave d"),
 ])  # fmt: skip
 def test_mistakes_are_refused(how, message):

@@ -128,6 +128,34 @@ def test_without_truth_the_page_says_whose_numbers_these_are(findings, tmp_path)
     assert "own estimate" not in (tmp_path / "told.html").read_text()
 
 
+def test_what_is_not_known_is_hatched_and_not_called_unreadable(findings, tmp_path):
+    unsure = {"share": 0.0, "share_interval": [0.0, 1.0], "scale_known": False}
+    rows = [row | (unsure if row["group"] == "plan" else {}) for row in findings["settings"]]
+    numbers = findings["answer"]["numbers"] | unsure
+    told = findings["answer"] | {"estimated": True, "level": "unknown", "numbers": numbers}
+    write_audit(tmp_path / "told.html", findings | {"answer": told, "settings": rows})
+    text = (tmp_path / "told.html").read_text().replace("\u00a0", " ")
+    top = text[: text.index("<nav")]
+    assert '<span class="badge unknown">Unknown</span>' in top
+    assert '<i class="open" style="width: 100.0%">' in top
+    assert "100 % not known" in top
+    assert "not readable" not in top
+    assert "<b>0 %</b>" not in top
+    assert 'class="dot open plan"' in text
+
+
+def test_numbers_stand_by_one_dot_only(findings):
+    row = next(row for row in findings["settings"] if row["utility"])
+    near = [row | {"share": share, "utility": row["utility"] | {"value": value}}
+            for share, value in ((1.0, 1.0), (1.0, 0.99), (0.98, 0.98), (0.5, 0.5), (0.0, 0.1))]  # fmt: skip
+    drawn = trade_off(near, 0.1, None)
+    dots = [(float(x), float(y)) for x, y in re.findall(r'<circle[^>]*cx="([0-9.]+)" cy="([0-9.]+)"', drawn)]
+    labels = re.findall(r'<text class="tick" x="([0-9.]+)" y="([0-9.]+)" text-anchor="middle">(\d)</text>', drawn)
+    assert len(labels) >= 3
+    for x, y, _ in labels:
+        assert sum(abs(float(x) - a) < 16 and abs(float(y) - 4 - b) < 12 for a, b in dots) <= 1
+
+
 def test_what_is_known_all_the_same_is_not_called_enough(findings, tmp_path):
     row = findings["settings"][0] | {"guessed": 9, "guesses": 10, "share": 0.0}
     advice = findings["recommendation"] | {"setting": row["id"]}

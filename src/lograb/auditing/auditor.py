@@ -32,7 +32,7 @@ from lograb.auditing.points import Points
 from lograb.auditing.policy import Policy, make_policy, read_policy, recommend, tolerated
 from lograb.auditing.sketch import sketch
 from lograb.auditing.subject import Subject, find_subject
-from lograb.auditing.wording import CHANNELS
+from lograb.auditing.wording import CHANNELS, IN_VECTORS
 from lograb.errors import LograbError
 from lograb.experiments.runs import digest
 from lograb.progress import Progress, ignore
@@ -40,12 +40,14 @@ from lograb.spec import checked
 from lograb.tasks import evaluate
 from lograb.tasks.privacy import ledger
 
-VERSION = "5"
+VERSION = "6"
 """Of what is kept of a point: it changes whenever a point of the same inputs does."""
 QUICK, THOROUGH = (OURS, MEMBERSHIP), (OURS, MEMBERSHIP, "afr")
 ALONE: dict[str, tuple[Channel, ...]] = {"eigenvectors": ("eigenvectors",),
                                          "eigenvalues": ("eigenvectors", "eigenvalues")}  # fmt: skip
 """The channels that posterior gets, to see what each gives away; eigenvalues by themselves name no pair."""
+SAME = 0.99
+"""Part of what is read with the eigenvalues from which on the eigenvectors by themselves read as much."""
 DRAWS = 5
 """Of the noise, for the setting that is recommended."""
 GUARANTEES = {"none": "no guarantee", "formal": "formal", "public": "public", "-": "-"}
@@ -147,9 +149,18 @@ class Auditor:
                 details = point["details"]
                 self.scope = details["total"]
             found.append(point["setting"])
-        rows = self._confirm(settings, _lift(settings, found))
+        lifted = _lift(settings, found, counted=self.subject.plan.has_truth)
+        rows = self._confirm(settings, [self._doubted(row) for row in lifted])
         self.tell("done", len(settings), len(settings))
         return rows, details
+
+    def _doubted(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Call the scale of an estimate unknown that reads more edges than the plan is expected to have."""
+        if self.subject.plan.has_truth or row["status"] != "done":
+            return row
+        if row["readable"] <= max(round(self.scope or 0.0), 1):
+            return row
+        return row | {"scale_known": False, "share_interval": [0.0, 1.0]}
 
     def _confirm(self, settings: list[Setting], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Judge all settings; draw the one that would be recommended again, until one keeps to the limit.
@@ -183,7 +194,8 @@ class Auditor:
             found.append(point)
         worst = max(found, key=lambda one: one["share"])
         low, high = zip(*(one["share_interval"] for one in found))
-        return row | worst | _guessed(found) | {"draws": [one["share"] for one in found],
+        known = all(one["scale_known"] for one in found)
+        return row | worst | _guessed(found) | {"scale_known": known, "draws": [one["share"] for one in found],
                                                 "share_interval": [min(low), max(high)]}  # fmt: skip
 
     def _stage(self, label: str, done: int, of: int, stage: str, *_: Any) -> None:
@@ -243,7 +255,8 @@ class Auditor:
 
     def _channels(self, evidence: Evidence, tell: Progress) -> list[dict[str, Any]]:
         """See what each channel gives away."""
-        subject, rows = self.subject, []
+        subject = self.subject
+        rows: list[dict[str, Any]] = []
         for name, (label, protect) in CHANNELS.items():
             tell(f"channel {name}", 0, None)
             if name in ALONE:
@@ -254,7 +267,10 @@ class Auditor:
                 by = OURS
             else:
                 part, by = evidence, MEMBERSHIP if name == MEMBERSHIP else evidence.best
-            rows.append({"name": name, "label": label, "protect": protect} | _channel(subject, part, by, evidence))
+            row = {"name": name, "label": label, "protect": protect} | _channel(subject, part, by, evidence)
+            if name == "eigenvalues" and row["share"] and rows[-1]["share"] >= SAME * row["share"]:
+                row["protect"] = IN_VECTORS
+            rows.append(row)
         return rows
 
 
@@ -272,11 +288,14 @@ def _guessed(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: most[name] for name in GUESSED} | {"share_half": max(one["share_half"] for one in rows)}
 
 
-def _lift(settings: list[Setting], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _lift(
+    settings: list[Setting], found: list[dict[str, Any]], *, counted: bool
+) -> list[dict[str, Any]]:
     """Give each setting the most that is read from anything its recipient could make of it.
 
     Who gets exact columns can add noise or round them: an attack that reads more from what was spoilt reads as
-    much from what was not.
+    much from what was not. Estimates whose scale is unknown say nothing about others, and either end of an
+    interval is as high as the highest.
     """
     lifted = []
     for setting, row in zip(settings, found):
@@ -284,13 +303,18 @@ def _lift(settings: list[Setting], found: list[dict[str, Any]]) -> list[dict[str
             lifted.append(row | {"lifted": None})
             continue
         weaker = [other for one, other in zip(settings, found)
-                  if other["status"] == "done" and other is not row and setting.tells_more_than(one)]  # fmt: skip
+                  if other["status"] == "done" and other is not row and setting.tells_more_than(one)
+                  and (counted or other["scale_known"])]  # fmt: skip
         row = row | _guessed([row, *weaker])
+        if not counted:
+            low, high = zip(*(one["share_interval"] for one in [row, *weaker]))
+            row |= {"share_interval": [max(low), max(high)]}
         best = max([row, *weaker], key=lambda one: one["share"])
         if best["share"] <= row["share"] + 1e-9:
             lifted.append(row | {"lifted": None})
             continue
-        taken = {name: best[name] for name in ("readable", "claims", "share", "share_interval", "sure")}
+        taken = {name: best[name] for name in ("readable", "claims", "share", "sure")}
+        taken |= {"share_interval": best["share_interval"]} if counted else {}
         taken |= {"draws": [best["share"]], "attack": f"{best['attack']}, as on '{best['label']}'"}
         lifted.append(row | taken | {"lifted": best["id"]})
     return lifted

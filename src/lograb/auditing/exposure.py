@@ -8,22 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lograb.attacks.known_defences import EXACT, value_noise
+from lograb.auditing.checks import certify_patches, check_patches
 from lograb.auditing.measuring import MEMBERSHIP, OURS, Evidence
 from lograb.auditing.subject import Subject
 from lograb.pairs import edge_keys, unpair
 from lograb.patches import induced_edges
 from lograb.ragged import owners
-from lograb.theory.certificate import unreadable, without_truth
-from lograb.theory.heat import normalized_laplacian
-from lograb.theory.stacks import adjacency_of, stacks_of
-from lograb.types import Bools, Floats, Graph, Ints, Observations, Patches
+from lograb.types import Bools, Floats, Graph, Ints, Patches
 
 MOST_NODES, MOST_EDGES, MOST_PATCHES = 50, 100, 50
-LARGEST = 400
-"""Members of the largest patch that is checked and certified."""
-SAME = 1e-6
-"""Distance up to which eigenvalues are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,32 +135,6 @@ def _patches(
              "exact": None if edges is None else bool(exact[i]),
              "checked": None if checked is None else bool(checked[i]),
              "certified": None if certified is None else bool(certified[i])} for i in order.tolist()]  # fmt: skip
-
-
-def check_patches(seen: Observations, claims: Ints) -> Bools | None:
-    """Tell where the claims reproduce a patch's published eigenvalues; None where nothing exact is published."""
-    if unreadable(seen) or value_noise(seen) > EXACT:
-        return None
-    graph = induced_edges(Patches(seen.n_nodes, seen.nodes, seen.ptr),
-                          Graph.from_edges("claims", seen.n_nodes, claims))  # fmt: skip
-    ends = graph.entries - seen.ptr[np.repeat(np.arange(seen.n_patches), np.diff(graph.ptr))][:, None]
-    passed = seen.sizes == 1
-    for stack in stacks_of(seen, LARGEST):
-        laplacians = normalized_laplacian(adjacency_of((graph.ptr, ends), stack.which, stack.vectors.shape[1]))
-        values = np.linalg.eigvalsh(laplacians)[:, : stack.values.shape[1]]
-        passed[stack.which] = (np.abs(values - stack.values) < SAME).all(axis=1)
-    return np.asarray(passed)
-
-
-def certify_patches(seen: Observations) -> Bools | None:
-    """Tell whose edges are all proved by the observation alone; None where no statement can apply."""
-    if unreadable(seen) or (seen.protocol.sigma or 0.0) > 0 or value_noise(seen) > EXACT:
-        return None
-    proved = seen.sizes <= 1
-    for stack in stacks_of(seen, LARGEST):
-        verdicts, _ = without_truth(stack)
-        proved[stack.which] = np.any([verdict.holds for verdict in verdicts.values()], axis=0)
-    return np.asarray(proved)
 
 
 def certificates(subject: Subject, evidence: Evidence) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from lograb.auditing.policy import Policy, blame, recommend
 from lograb.auditing.sharing import command
 from lograb.auditing.subject import Subject
 from lograb.auditing.vocabulary import scenario, terms
-from lograb.auditing.wording import COUNTED, ESTIMATED, answer, reasons, recommendation
+from lograb.auditing.wording import COUNTED, ESTIMATED, LEAST, answer, reasons, recommendation
 from lograb.report import write_audit
 from lograb.writing import check_target, replacing
 
@@ -110,6 +110,7 @@ def assemble(
     found["answer"] = answer(found, policy, details["total"])
     found["recommendation"] = {
         "tolerate": policy.tolerate, "confidence": policy.confidence, "policy": run.pop("policy"),
+        "least_use": LEAST,
         "setting": None if chosen is None else chosen["id"],
         "blame": None if chosen is not None else blame(settings, details["channels"], policy,
                                                               estimated=not plan.has_truth),

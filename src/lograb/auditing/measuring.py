@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lograb.auditing.readable import Reading, estimated_interval, guess, read
+from lograb.auditing.scale import loose_pairs
 from lograb.auditing.usefulness import measure_use
 from lograb.defences import as_defences
 from lograb.defences.accounting import FALSE_RATE, NOTHING
@@ -19,7 +20,7 @@ from lograb.pairs import edge_keys, shared_pairs
 from lograb.progress import Progress
 from lograb.tasks import attack, evaluate
 from lograb.tasks.privacy import bound, ledger
-from lograb.types import Floats, Ints, Observations, Reconstruction
+from lograb.types import Bools, Floats, Ints, Observations, Reconstruction
 
 BOUND_EFFORT = 5e8
 """How much work the bound of a setting may take; beyond it, edges are sampled."""
@@ -28,9 +29,11 @@ MEMBERSHIP, OURS = "membership", "posterior"
 
 HALF = 0.5
 """Share of right claims at which nothing is sure any more."""
+MOST_LOOSE = 0.05
+"""Share of the edges up to which pairs that may have any probability leave the scale known."""
 GUESSED = ("guessed", "guesses", "guessed_share")
-EXPOSURE = ("readable", "claims", "share", "share_interval", "share_half", *GUESSED, "by_membership", "attack",
-            "sure")
+EXPOSURE = ("readable", "claims", "share", "share_interval", "scale_known", "share_half", *GUESSED,
+            "by_membership", "attack", "sure")
 NUMBERS = (*EXPOSURE, "draws", "f1", "f1_by", "f1_interval", "precision", "recall", "floor", "floor_by",
            "ceiling", "expected_f1", "measured_f1", "expected_share", "expected_precision", "bound", "utility",
            "guarantee", "epsilon", "heuristic")
@@ -52,6 +55,8 @@ class Evidence:
     chances : keys and probabilities of the pairs that posterior lists
     unlisted : the probability of a pair that is not listed
     calibrated : whether these are probabilities at all
+    loose : of the pairs that posterior lists, those of which nothing tells how many are edges (`scale`); none with
+        the truth
     """
 
     answers: Mapping[str, Reconstruction]
@@ -63,6 +68,7 @@ class Evidence:
     chances: tuple[Ints, Floats]
     unlisted: float
     calibrated: bool
+    loose: Bools
 
     def chance(self, keys: Ints) -> Floats:
         """Give what posterior says of some pairs."""
@@ -75,6 +81,24 @@ class Evidence:
     def weight(self, keys: Ints) -> Floats:
         """Say of some pairs whether they are edges, or how probable that is where there is no truth."""
         return self.chance(keys) if self.truth is None else np.isin(keys, self.truth).astype(float)
+
+    @property
+    def claimed(self) -> Bools:
+        """Tell which of the pairs that posterior lists it claims."""
+        cut = self.answers[OURS].scores.min(initial=np.inf)
+        return np.asarray(self.chances[1] >= min(cut, 1.0))
+
+    @property
+    def loose_edges(self) -> float:
+        """Count the edges whose number nothing tells: as many as expected, or as claimed if these are more."""
+        expected = float(self.chances[1][self.loose].sum())
+        return max(expected, float((self.loose & self.claimed).sum()))
+
+    @property
+    def scale_known(self) -> bool:
+        """Whether something tells how many edges there are, of nearly all."""
+        firm = self.total - float(self.chances[1][self.loose].sum())
+        return self.loose_edges <= MOST_LOOSE * (firm + self.loose_edges)
 
     @property
     def best(self) -> str:
@@ -103,7 +127,10 @@ def gather(instance: Instance, attacks: Mapping[str, Any], confidence: float, te
     unlisted = answers[OURS].unlisted
     truth = edge_keys(instance.truth.edges[instance.co_observed], n) if instance.has_truth else None
     total = float(len(truth)) if truth is not None else expected_edges(known[1], unlisted or 0.0, n_pairs)
-    evidence = Evidence(answers, {}, {}, {}, total, truth, known, unlisted or 0.0, unlisted is not None)
+    loose = np.zeros(len(keys), dtype=bool)
+    if truth is None:
+        loose = loose_pairs(seen, answers[OURS], edge_keys(answers[MEMBERSHIP].edges, n), known)
+    evidence = Evidence(answers, {}, {}, {}, total, truth, known, unlisted or 0.0, unlisted is not None, loose)
     weights = {name: evidence.weight(keys) for name, (keys, _) in ranked.items()}
     readings, half = ({name: read(scores, weights[name], least) for name, (_, scores) in ranked.items()}
                       for least in (confidence, HALF))  # fmt: skip
@@ -139,6 +166,7 @@ def exposure_of(
         "claims": reading.claims,
         "share": _share(reading.right, total),
         "share_interval": _interval(evidence, total, confidence),
+        "scale_known": evidence.scale_known,
         "share_half": _share(max(one.right for one in evidence.half.values()), total),
         "guessed": round(guessed.right),
         "guesses": guessed.claims,
@@ -161,7 +189,7 @@ def _interval(evidence: Evidence, total: float, confidence: float) -> list[float
     if not evidence.calibrated:
         return [0.0, 1.0]
     _, chances = evidence.chances
-    low, high = estimated_interval(chances, total, confidence)
+    low, high = estimated_interval(chances, total, confidence, evidence.loose, evidence.claimed)
     share = _share(reading.right, total)
     return [min(low, share), max(high, share)]
 

@@ -58,19 +58,24 @@ def _lists(scores: Floats, weights: Floats | Bools) -> tuple[Floats, Ints, Float
     return np.cumsum(np.asarray(weights, dtype=float)[order])[ends], ends + 1, scores[order][ends]
 
 
-def estimated_interval(chances: Floats, total: float, confidence: float) -> tuple[float, float]:
+def estimated_interval(
+    chances: Floats, total: float, confidence: float, loose: Bools | None = None, claimed: Bools | None = None
+) -> tuple[float, float]:
     """Enclose the share that is read, where only the attack's own probabilities are known.
 
     What would be read if the attack's log-odds were off as far as they may be, either way, and then chance: the
-    share is of `total` edges, which is an expectation too.
+    share is of `total` edges, which is an expectation too. Of `loose` pairs nothing tells how many are edges:
+    none, or all that are `claimed` and no other.
     """
+    loose = np.zeros(len(chances), dtype=bool) if loose is None else loose
+    claims = loose & (False if claimed is None else claimed)
+    expected = float(chances[loose].sum())
+    firm, open_ = max(total - expected, 0.0), float(claims.sum())
     odds = logit(np.clip(chances, EDGE, 1 - EDGE))
-    bounds = []
-    for scaled, shift in ((np.minimum(odds * FACTOR, odds / FACTOR), -DOWN),
-                          (np.maximum(odds * FACTOR, odds / FACTOR), UP)):  # fmt: skip
-        doubted = expit(scaled + shift)
-        right = read(chances, doubted, confidence).right
-        of = max(min(total, float(doubted.sum())) if shift > 0 else total, 1.0)
-        bounds.append(min(right / of, 1.0))
+    least = np.where(loose, 0.0, expit(np.minimum(odds * FACTOR, odds / FACTOR) - DOWN))
+    most = np.where(loose, claims, expit(np.maximum(odds * FACTOR, odds / FACTOR) + UP))
+    many, few = firm + max(expected, open_), min(firm, float(most[~loose].sum())) + open_
+    low, high = (min(read(chances, doubted, confidence).right / max(of, 1.0), 1.0)
+                 for doubted, of in ((least, many), (most, few)))  # fmt: skip
     total = max(total, 1.0)
-    return share_interval(bounds[0] * total, total)[0], share_interval(bounds[1] * total, total)[1]
+    return share_interval(low * total, total)[0], share_interval(high * total, total)[1]

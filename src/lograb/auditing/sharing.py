@@ -8,7 +8,8 @@ from typing import Any
 
 from lograb.auditing.subject import Subject
 
-SHARED, DEFENDED = "shared.lograb", "defended.lograb"
+SHARED, PACKED = "{}-shared.lograb", "{}-packed.lograb"
+"""Names of what the command makes, after what it reads: it writes over nothing else."""
 SECRET = "secret"
 """Asks the command line for a seed that nobody can guess: noise of one that can be guessed is no noise."""
 
@@ -20,13 +21,17 @@ def command(subject: Subject, setting: dict[str, Any]) -> str | None:
     if subject.graph is not None:
         seeds = ["--seed", SECRET] if subject.draws_noise(setting["group"]) else []
         return shlex.join(["lograb", "generate", subject.path, *_options(subject, setting["change"]), *seeds,
-                           "--no-truth", "-o", SHARED])  # fmt: skip
+                           "--no-truth", "-o", _named(SHARED, subject)])  # fmt: skip
     made, before = subject.path, ""
     if not made.endswith(".lograb"):
-        before, made = f"{shlex.join(['lograb', 'pack', made, '-o', 'packed.lograb'])} && ", "packed.lograb"
-    output = SHARED if Path(made).name != SHARED else DEFENDED
+        made = _named(PACKED, subject)
+        before = f"{shlex.join(['lograb', 'pack', subject.path, '-o', made])} && "
     return before + shlex.join(["lograb", "defend", made, *setting["change"].split(), "--no-truth", "-o",
-                                output])  # fmt: skip
+                                _named(SHARED, subject)])  # fmt: skip
+
+
+def _named(name: str, subject: Subject) -> str:
+    return name.format(Path(subject.path).stem or "embeddings")
 
 
 def _options(subject: Subject, change: str) -> list[str]:

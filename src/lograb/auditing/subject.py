@@ -151,6 +151,9 @@ def _cut(
     scenario: str | None, patches: Any, patches_by: str | None, d: int | None
 ) -> tuple[dict[str, Any], str, str]:
     """Say how a scenario cuts the graph, which one it is, and what its groups are called."""
+    if patches is not None and patches_by is not None:
+        raise LograbError("groups come from a table (patches, --patches) or from an attribute of the nodes "
+                          "(patches_by, --patches-by), got both: leave one out")  # fmt: skip
     brought = patches is not None or patches_by is not None
     scenario = scenario or ("silos" if brought else "ego")
     if brought and scenario != "silos":

@@ -14,7 +14,7 @@ import numpy as np
 from lograb.errors import LograbError
 from lograb.instance import Instance
 from lograb.tasks.utility import SMALLEST, same_clusters, utility
-from lograb.types import Observations
+from lograb.types import Ints, Observations
 
 REPEATS = 3
 LEADING = 8
@@ -31,14 +31,15 @@ def measure_use(instance: Instance, exact: Observations) -> dict[str, Any] | Non
         except LograbError:
             told = {}
     kept, alike, chance = leading_subspace(exact, instance.observations)
+    dimension = int(_leading(exact).max(initial=0))
     if told.get("accuracy") is not None:
         return {"name": "accuracy", "value": told["accuracy"], "sd": told["accuracy_sd"],
                 "without_embeddings": told["without_embeddings"], "majority": told["majority"],
-                "subspace": kept, "clustering": alike}  # fmt: skip
+                "subspace": kept, "clustering": alike, "dimension": dimension}  # fmt: skip
     if kept is None:
         return None
     return {"name": "subspace", "value": kept, "sd": None, "without_embeddings": chance, "majority": None,
-            "subspace": kept, "clustering": alike}  # fmt: skip
+            "subspace": kept, "clustering": alike, "dimension": dimension}  # fmt: skip
 
 
 def leading_subspace(exact: Observations, shared: Observations) -> tuple[float | None, ...]:
@@ -48,7 +49,7 @@ def leading_subspace(exact: Observations, shared: Observations) -> tuple[float |
     """
     if not (np.array_equal(exact.ptr, shared.ptr) and np.array_equal(exact.nodes, shared.nodes)):
         return None, None, None
-    wanted = np.minimum(np.minimum(LEADING, exact.ranks), np.maximum(exact.sizes // 2, 1))
+    wanted = _leading(exact)
     which = np.flatnonzero(wanted > 0)
     some = np.sort(np.random.default_rng(0).permutation(which)[:MOST_PATCHES])
     kept, alike = [], []
@@ -58,6 +59,11 @@ def leading_subspace(exact: Observations, shared: Observations) -> tuple[float |
         if len(ours) >= SMALLEST:
             alike.append(same_clusters(ours, theirs, i))
     return _mean(kept), _mean(alike), _mean((wanted[some] / exact.sizes[some]).tolist())
+
+
+def _leading(exact: Observations) -> Ints:
+    """Say how many columns of each patch are compared."""
+    return np.asarray(np.minimum(np.minimum(LEADING, exact.ranks), np.maximum(exact.sizes // 2, 1)))
 
 
 def _mean(values: list[float]) -> float | None:

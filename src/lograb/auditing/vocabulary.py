@@ -7,6 +7,7 @@ from typing import Any
 from lograb.auditing.policy import Policy
 from lograb.auditing.subject import Subject
 from lograb.auditing.wording import guarantee, guesses_more, less_sure
+from lograb.patches.silo_file import GROUP_WORDS
 from lograb.score import percent
 
 RECIPIENT = ("The eavesdropper is whoever receives or intercepts what is shared. They know the members' names, "
@@ -23,7 +24,7 @@ def scenario(subject: Subject) -> dict[str, Any]:
         "ego": (f"{_each(m, 'member')} shares an embedding of its own neighbourhood (radius "
                 f"{plan.spec.d}){_spoilt(subject)}.", "edges"),
         "silos": (f"{_each(m, subject.groups or 'group')} shares one embedding of its own "
-                  f"members{_spoilt(subject)}.", f"in-{subject.groups or 'group'} edges"),
+                  f"members{_spoilt(subject)}.", f"edges inside {_groups(subject)}"),
         "global": (f"One embedding of {_count(n, 'node')} is shared{_spoilt(subject)}.", "edges"),
         "given": (f"{_count(m, 'embedding')} of {_count(n, 'node')} {'is' if m == 1 else 'are'} shared as "
                   f"{'it is' if m == 1 else 'they are'}.", "edges inside patches"),
@@ -33,6 +34,11 @@ def scenario(subject: Subject) -> dict[str, Any]:
         sentence += (f" For {complete:,} of {m:,} that is the whole spectrum: they have no more than "
                      f"{plan.spec.k:,} members.")  # fmt: skip
     return {"name": subject.scenario, "sentence": sentence, "recipient": RECIPIENT, "edge_word": edges}
+
+
+def _groups(subject: Subject) -> str:
+    word = subject.groups
+    return f"{word}s" if word in GROUP_WORDS - {"label"} and not word.endswith(("s", "h", "y")) else "groups"
 
 
 def _count(number: int, noun: str) -> str:
@@ -55,7 +61,10 @@ def _spoilt(subject: Subject) -> str:
 def terms(found: dict[str, Any], policy: Policy) -> list[dict[str, str]]:
     """Give each term what was found about it."""
     plan, word = found["settings"][0], found["scenario"]["edge_word"]
-    inferred = (f"{percent(plan['share'])} of the {word} can be inferred with {percent(policy.confidence)} "
+    low, high = plan["share_interval"]
+    unsure = f"Anything between {percent(low)} and {percent(high)}"
+    many = percent(plan["share"]) if plan["scale_known"] else unsure
+    inferred = (f"{many} of the {word} can be inferred with {percent(policy.confidence)} "
                 f"confidence, {percent(plan['by_membership'])} from membership alone.")  # fmt: skip
     inferred += f" {less_sure(plan)}" if guesses_more(plan) else ""
     said = [("Inference", OPINION, inferred), ("Linkability", OPINION, _linkability(found)),
@@ -79,7 +88,7 @@ def _singling_out(found: dict[str, Any]) -> str:
         return "No node's edges are read."
     said = f"{counts['touched']:,} of {counts['nodes']:,} nodes have an edge read"
     if counts["fully"] is not None:
-        said += f", {counts['fully']:,} have all of theirs read"
+        said += f", {counts['fully']:,} have all of their {found['scenario']['edge_word']} read"
     return f"{said}; most exposed is {nodes[0]['name']}."
 
 

@@ -16,14 +16,19 @@ CHANNELS = {
     "all": ("everything together", "each channel by its own defence"),
 }
 """Each channel: what it is, and what protects it."""
-NUMBERS = ("readable", "share", "share_interval", "share_half", *GUESSED, "by_membership", "f1", "f1_interval",
-           "floor", "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
+IN_VECTORS = ("calibrated noise; withholding the eigenvalues does not help: as much is read from the eigenvectors "
+              "by themselves")
+"""What protects eigenvalues that follow from their eigenvectors."""
+NUMBERS = ("readable", "share", "share_interval", "scale_known", "share_half", *GUESSED, "by_membership", "f1",
+           "f1_interval", "floor", "floor_by", "ceiling", "expected_f1", "measured_f1", "expected_share",
            "expected_precision")  # fmt: skip
 NO_PROOF = "An attack that fails is no proof of safety: a better one may come."
 MORE = "Whoever knows some edges already, or the nodes' features, can read more than is measured here."
 CHECKSUM = "The eigenvalues act as a checksum: whoever guesses a patch can tell that the guess is right."
 OFTEN = "One release is reckoned with. Who gets several with fresh noise averages it away (--releases)."
 NO_TRUTH = "There is no true graph here to compare with."
+NO_SCALE = "Nothing in the file tells how many edges there are"
+GRAPH_TELLS = "An audit of the graph itself, which has the truth, can tell more than an audit of the file."
 SHAREABLE = "Share one made with --no-truth."
 COUNTED = ("The rule: what is read is counted against the true graph, and a setting is enough if that keeps to "
            "the limit; without the true graph the upper end of the attack's own interval must, which can be far "
@@ -32,12 +37,18 @@ ESTIMATED = ("The rule: there is no true graph to count against, and a setting i
              "the attack's own interval keeps to the limit; with the true graph what is read is counted, which "
              "can be far less, so the same setting can be enough there.")
 """By what a setting is judged, and why the other way can end otherwise."""
+UNKNOWN = "unknown"
+"""The level where the limit lies inside the interval: what is read may keep to it or not."""
 HALF = 0.5
 """From which share on the plan counts as exposed, whatever is tolerated."""
 MORE_THAN_READ = 0.05
 """Share of the edges from which on what is known beyond what is read is worth a sentence."""
-LEAST = 0.05
-"""Part of the way from no embeddings to full use below which a setting is of no use."""
+LEAST = 0.2
+"""Part of the way from chance, or no embeddings, to 1 below which a setting is next to useless."""
+
+
+USELESS = (f"That is less than {percent(LEAST)} of the way from chance to all of it and leaves next to nothing to "
+           "use: sharing nothing is nearly as good.")
 
 
 def answer(found: Found, policy: Policy, total: float) -> Found:
@@ -47,14 +58,16 @@ def answer(found: Found, policy: Policy, total: float) -> Found:
     worst = plan["share_interval"][1] if estimated else plan["share"]
     worst = max(worst, plan["guessed_share"])  # what just misses being read is no little
     level = "exposed" if plan["share"] >= HALF else "little" if worst <= policy.tolerate else "partly"
-    headline = _estimate(found, numbers, policy) if estimated else _headline(found, numbers, policy)
-    return {"level": level, "estimated": estimated, "headline": headline, "channel": _channel(numbers),
-            "numbers": numbers}  # fmt: skip
+    if estimated and plan["share_interval"][0] <= policy.tolerate < plan["share_interval"][1]:
+        level = UNKNOWN
+    headline = _estimate(found, numbers, policy, level) if estimated else _headline(found, numbers, policy)
+    return {"level": level, "estimated": estimated, "headline": headline,
+            "channel": GRAPH_TELLS if level == UNKNOWN else _channel(numbers), "numbers": numbers}  # fmt: skip
 
 
 def guesses_more(row: Found) -> bool:
     """Whether clearly more is known than is read with confidence."""
-    return bool(row["guessed_share"] > row["share"] + MORE_THAN_READ)
+    return bool(row["scale_known"] and row["guessed_share"] > row["share"] + MORE_THAN_READ)
 
 
 def less_sure(row: Found) -> str:
@@ -76,14 +89,19 @@ def _headline(found: Found, numbers: Found, policy: Policy) -> str:
             f"{percent(numbers['precision'])} of what it claims is right. {more}").rstrip()  # fmt: skip
 
 
-def _estimate(found: Found, numbers: Found, policy: Policy) -> str:
+def _estimate(found: Found, numbers: Found, policy: Policy, level: str) -> str:
     word, readable, (low, high) = found["scenario"]["edge_word"], numbers["readable"], numbers["share_interval"]
     last = f"{less_sure(numbers)} {NO_TRUTH}" if guesses_more(numbers) else NO_TRUTH
+    between = f"between {percent(low)} and {percent(high)}"
+    if not numbers["scale_known"]:
+        return (f"Unknown: an eavesdropper may read anything {between} of your {word}. {NO_SCALE}, and all that "
+                f"the attack claims may be right. {last}")  # fmt: skip
     if not readable:
+        said = "that is unsure, it may be" if level == UNKNOWN else "it may be"
         return (f"By its own estimate the attack reads none of your {word} with {percent(policy.confidence)} "
-                f"confidence; it may be up to {percent(high)}. {last}")  # fmt: skip
+                f"confidence; {said} up to {percent(high)}. {last}")  # fmt: skip
     return (f"By its own estimate an eavesdropper reads about {readable:,} of some {numbers['in_scope']:,} {word} "
-            f"({percent(numbers['share'])}, between {percent(low)} and {percent(high)}). {last}")  # fmt: skip
+            f"({percent(numbers['share'])}, {between}). {last}")  # fmt: skip
 
 
 def _channel(numbers: Found) -> str:
@@ -120,7 +138,7 @@ def recommendation(found: Found, policy: Policy, chosen: Found | None) -> str:
         said += f", and {percent(chosen['share_half'])} if half of what they claim may be wrong"
     said += f". {less_sure(chosen)}" if guesses_more(chosen) else "."
     said += "" if chosen["utility"] is None else f" {use(chosen)}."
-    said += " That leaves next to nothing to use: sharing nothing is as good." if useless(chosen) else ""
+    said += f" {USELESS}" if useless(chosen) else ""
     if chosen["heuristic"]:
         return said + " This is what these attacks read, not a guarantee."
     return said + f" It carries a guarantee: {guarantee(chosen)}."
@@ -162,12 +180,16 @@ def use(setting: Found) -> str:
     if told["name"] == "accuracy":
         return (f"Classifying nodes with it reaches an accuracy of {told['value']:.2f}; without embeddings it is "
                 f"{told['without_embeddings']:.2f}")  # fmt: skip
-    return (f"It keeps {percent(told['value'])} of the leading subspace; by chance it would be "
-            f"{percent(told['without_embeddings'])}")  # fmt: skip
+    return (f"It keeps {percent(told['value'])} of the leading subspace ({_first(told['dimension'])}); by chance "
+            f"it would be {percent(told['without_embeddings'])}")  # fmt: skip
+
+
+def _first(columns: int) -> str:
+    return "the first eigenvector" if columns == 1 else f"the first {columns} eigenvectors"
 
 
 def useless(setting: Found) -> bool:
-    """Whether a setting is hardly of more use than having no embeddings."""
+    """Whether a setting is hardly of more use than having no embeddings: the one rule, by its utility."""
     told = setting["utility"]
     without = 1.0 if told is None else told["without_embeddings"]
     return told is not None and told["value"] - without < LEAST * (1 - without)
@@ -185,14 +207,15 @@ def _against(found: Found, policy: Policy) -> list[str]:
         said.append(f"The file itself holds the true graph, for scoring. {SHAREABLE}")
     if found["source"]["holds_seed"] and (found["plan"]["sigma"] or found["plan"]["defences"]):
         said.append(f"The file itself holds the seed, with which its noise can be subtracted. {SHAREABLE}")
-    over, most = numbers["share"] > policy.tolerate, numbers["share_interval"][1]
+    unsure, most = found["answer"]["level"] == UNKNOWN, numbers["share_interval"][1]
+    over = numbers["share"] > policy.tolerate and not unsure
     if not over and not found["source"]["truth"] and most > policy.tolerate:
         said.append(f"Up to {percent(most)} of the {found['scenario']['edge_word']} may be readable; "
                     f"{percent(policy.tolerate)} are tolerated.")  # fmt: skip
     if over:
         said.append(f"{percent(numbers['share'])} of the {found['scenario']['edge_word']} can be read; "
                     f"{percent(policy.tolerate)} are tolerated.")  # fmt: skip
-    if not over and numbers["guessed_share"] > policy.tolerate:
+    if not over and numbers["scale_known"] and numbers["guessed_share"] > policy.tolerate:
         said.append(f"{less_sure(numbers)} That they do not count as read is a matter of the limit.")
     if numbers["by_membership"] > policy.tolerate:
         said.append(f"Membership alone gives {percent(numbers['by_membership'])} away, and nothing done to the "
@@ -212,10 +235,11 @@ def _caution(found: Found) -> list[str]:
     said = [NO_PROOF]
     if not source["truth"]:
         said.insert(0, f"All figures are the attack's own estimate, with its interval. {NO_TRUTH}")
+        said += [] if found["answer"]["level"] == UNKNOWN else [GRAPH_TELLS]
     elif source["n_edges"] > source["edges_in_scope"]:
         left = source["n_edges"] - source["edges_in_scope"]
         said.append(f"{left:,} of {source['n_edges']:,} edges lie in no patch: nothing here speaks of them.")
-    if numbers["share_half"] > numbers["share"] + 0.05:
+    if numbers["scale_known"] and numbers["share_half"] > numbers["share"] + 0.05:
         said.append(f"If half of the claims may be wrong, {percent(numbers['share_half'])} can be read.")
     if found["plan"]["releases"] == 1 and not plan["heuristic"]:
         said.append(OFTEN)

@@ -46,17 +46,18 @@ def _ladder(title: str, axis: str, points: list[Row], tolerate: float) -> str:
     points = sorted(points, key=lambda row: row["x"])
     step = (WIDTH - LEFT - RIGHT) / len(points)
     xs = [LEFT + (i + 0.5) * step for i in range(len(points))]
-    said = "; ".join(f"{row['x']:.3g}: {percent(row['share'])}" for row in points)
+    said = "; ".join(f"{row['x']:.3g}: {_told(row)}" for row in points)
     parts = [_open(WIDTH, HEIGHT, f"{title}: edges that can be read", f"{axis}. {said}."), *_grid(WIDTH)]
     parts.append(_rule(tolerate, WIDTH, "tolerate"))
+    scaled = [(x, row["share"]) for x, row in zip(xs, points) if row["scale_known"]]
     known = [(x, row["by_membership"]) for x, row in zip(xs, points) if row["by_membership"] is not None]
     parts.append(_line(known, "membership"))
-    parts.append(_line([(x, row["share"]) for x, row in zip(xs, points)], "read"))
+    parts.append(_line(scaled, "read"))
     for x, row in zip(xs, points):
         if row["share_interval"]:
             low, high = row["share_interval"]
             parts.append(_segment("read", (x, _y(low)), (x, _y(high))))
-        parts.append(_dot(f"dot {_kind(row, None)}", x, _y(row["share"]), 4))
+        parts.append(_dot(f"dot {_kind(row, None)}", x, _y(_height(row)), 4))
         parts.append(_label(x, HEIGHT - BOTTOM + 17, f"{row['x']:.3g}"))
     parts.append(_label(LEFT + (WIDTH - LEFT - RIGHT) / 2, HEIGHT - 8, axis, "axis"))
     return "".join([*parts, "</svg>"])
@@ -84,10 +85,10 @@ def trade_off(settings: Sequence[Row], tolerate: float, recommended: str | None,
     parts = [_open(width, bottom, "What can be read against what it is good for", said), *_grid(width, TALLER),
              _rule(tolerate, width, "tolerate", TALLER)]  # fmt: skip
     parts += [_label(at(value), bottom - BOTTOM + 19, f"{value:.2f}") for value in ticks]
-    dots = [(at(value), _y(row["share"], TALLER), i, row) for i, row, value in rows]
+    dots = [(at(value), _y(_height(row), TALLER), i, row) for i, row, value in rows]
     dots.sort(key=lambda dot: (dot[3]["id"] == recommended, dot[3]["group"] == "plan", dot[3]["tolerated"]))
     for x, y, i, row in dots:  # what matters most lies on top
-        told = f"{i}: {row['label']}, {percent(row['share'])} can be read"
+        told = f"{i}: {row['label']}, {_told(row)} can be read"
         parts.append(f'<g><title>{escape(told)}</title>{_dot(f"dot {_kind(row, recommended)}", x, y, 6)}</g>')
     parts += _numbers([(x, y, str(i)) for x, y, i, _ in reversed(dots)], [(x, y) for x, y, *_ in dots],
                       bottom - BOTTOM + 3)  # fmt: skip
@@ -106,22 +107,37 @@ def _ticks(values: Sequence[float], most: int) -> list[float]:
 def _numbers(
     labels: Sequence[tuple[float, float, str]], dots: Sequence[tuple[float, float]], lowest: float
 ) -> list[str]:
-    """Write numbers above, below or beside their dots, the first ones first, where nothing is in the way."""
+    """Write numbers above, below or beside their dots, the first ones first, where no other number or dot is near.
+
+    A number next to two dots says of neither which it is: the title of a dot has its number too.
+    """
     placed: list[tuple[float, float]] = []
     found = []
     for x, y, text in labels:
         for a, b in ((x, y - 11), (x, y + 18), (x + 14, y + 4), (x - 14, y + 4)):
             if (b <= lowest and not any(abs(a - c) < 15 and abs(b - d) < 12 for c, d in placed)
-                    and not any(abs(a - c) < 11 and abs(b - 4 - d) < 9 for c, d in dots)):  # fmt: skip
+                    and not any(abs(a - c) < 17 and abs(b - 4 - d) < 13 for c, d in dots
+                                if abs(x - c) > 1 or abs(y - d) > 1)):  # fmt: skip
                 placed.append((a, b))
                 found.append(_label(a, b, text))
                 break
     return found
 
 
+def _height(row: Row) -> float:
+    """Say how high a setting is drawn: where nothing tells what is read, at the most that it may be."""
+    return float(row["share"] if row["scale_known"] else row["share_interval"][1])
+
+
+def _told(row: Row) -> str:
+    return percent(row["share"]) if row["scale_known"] else "an unknown share"
+
+
 def _kind(row: Row, recommended: str | None) -> str:
     if row["id"] == recommended:
         return "best"
+    if not row["scale_known"]:
+        return "open plan" if row["group"] == "plan" else "open"
     return "plan" if row["group"] == "plan" else "safe" if row["tolerated"] else "read"
 
 

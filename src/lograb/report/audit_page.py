@@ -15,7 +15,8 @@ from lograb.writing import replacing
 NAMES = {"plan": "What is planned", "noise": "Noise on the embedding", "columns": "Fewer eigenvectors",
          "precision": "Fewer bits", "withhold": "Withholding", "defence": "Defences on what is shared",
          "graph": "Defences on the graph, before it is cut"}  # fmt: skip
-LEVELS = {"exposed": "Exposed", "partly": "Partly exposed", "little": "Little can be read"}
+LEVELS = {"exposed": "Exposed", "partly": "Partly exposed", "little": "Little can be read",
+          "unknown": "Unknown"}
 
 
 def write_audit(path: Path, findings: dict[str, Any]) -> None:
@@ -48,6 +49,7 @@ def draw_audit(findings: dict[str, Any]) -> str:
         ladders=ladders(numbered, findings["plan"], advice["tolerate"]),
         trade_offs=[trade_off(numbered, advice["tolerate"], advice["setting"], width) for width in (WIDE, NARROW)],
         drawn=neighbourhood(drawing) if drawing else "", planned=_planned(findings["plan"]),
+        unscaled=any(row["scale_known"] is False for row in settings),
         labels={row["id"]: row["label"] for row in settings},
     )  # fmt: skip
     return page.replace(" %", "\u00a0%")  # no line ends between a number and its sign
