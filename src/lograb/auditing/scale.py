@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from lograb.attacks.known_defences import value_noise
-from lograb.attacks.posterior.batches import LOUD, patch_noise
+from lograb.attacks.posterior.batches import LOUD
+from lograb.attacks.posterior.noise import patch_noise
 from lograb.auditing.checks import check_patches
 from lograb.pairs import edge_keys, shared_pairs, unpair
 from lograb.patches import induced_edges

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lograb.attacks.posterior.ball_moves import Web
 
 FIRST_ODDS = -1.0
-"""Log-odds of an edge while facts are not met yet. With less, walks through dense graphs get stuck in sparse ones."""
+"""Log-odds of an edge while facts are not met yet. With less, walks to dense graphs get stuck at sparse ones."""
 LOOSE, TIGHT = (1.25, 0.125), (10.0, 10.0)
 """What a broken fact costs at first and in the end: a member that is not reached, a path that leads out."""
 STAGES = 40
@@ -48,7 +48,7 @@ DRAWS = 30
 EXCHANGES, TURNS = 0.04, 0.3
 """Shares of moves that exchange the neighbours of two nodes, and that turn an edge."""
 MOST_INSIDE = 0.9
-"""Mean share of the nodes that a ball holds beyond which balls leave nearly everything open, and nothing is drawn."""
+"""Mean share of the nodes that a ball holds beyond which nearly everything is open, and nothing is drawn."""
 LEAST_ASKED = 0.15
 """Share of the pairs that balls say something about below which nothing is drawn."""
 MOST_UNCHECKED = 0.03

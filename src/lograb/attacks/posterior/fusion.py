@@ -156,8 +156,8 @@ def iterate(
     free, read, ratio = verdict == 0, np.zeros((4, len(entry))), np.zeros(size)
     by_chance = odds_by_chance([*works, *others], scene, verdict) if drawn is None else drawn
     prior = _balanced(scene.lift, free, by_chance) if drawn is None else drawn
-    # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: it is judged once, and
-    # by degrees alone. Given what is believed by now, its probabilities would drift to 0.
+    # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: it is judged once,
+    # and by degrees alone. Given what is believed by now, its probabilities would drift to 0.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]
     scales: list[Scale | None] = [None] * len(works)
     degrees = [work.start for work in works]

@@ -28,7 +28,7 @@ OWN_ERROR = 3.0
 """The same of the mean of a member's hidden eigenvalues."""
 LEAST_HIDDEN = 1e-3
 LEAST_TOLD = 0.3
-"""Least that a patch tells, in units of that mean. There is no most: around a hub it is a quarter of the members."""
+"""Least that a patch tells, in units of that mean. There is no most: in a star it is a quarter of the members."""
 VOLUME_ERROR = 0.03
 """Variance of the logarithm of a volume that no hub tells."""
 FOURTH_ERROR, FEWER = 0.2, 0.16
