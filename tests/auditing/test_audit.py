@@ -171,7 +171,6 @@ SCALELESS = {
                    {"k": 8, "eigenvalues": False}),
     "complete": (nx.complete_graph(20), {"k": 1}),
     "hypercube": (nx.convert_node_labels_to_integers(nx.hypercube_graph(6)), {"k": 8, "eigenvalues": False}),
-    "star": (nx.star_graph(18), {"k": 8}),
 }  # fmt: skip
 """Shared so that the attack ranks pairs, and nothing tells it how many of them are edges."""
 

@@ -20,7 +20,7 @@ def test_three_questions_are_answered(friends):
     text = words(done.stdout)
     assert "Each of 2 teams shares one embedding" in text
     assert "reads 6 of your 6 edges inside teams (100 %)" in text
-    assert "Most exposed: ann (2 of 2 edges)" in text
+    assert "Most exposed, by edges inside teams: ann (2 of 2)" in text
     assert "Page: report.html" in text
     assert max(map(len, done.stdout.splitlines())) <= 80
     names = {path.name for path in friends.iterdir()}

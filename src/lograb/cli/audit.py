@@ -62,7 +62,7 @@ def show_findings(found: dict[str, Any], output: Path) -> None:
     say(found["answer"]["headline"])
     say(found["answer"]["channel"])
     if nodes := found["exposed"]["nodes"][:NAMED]:
-        say(f"Most exposed: {'; '.join(map(_exposed, nodes))}.")
+        say(f"Most exposed, by {found['scenario']['edge_word']}: {'; '.join(map(_exposed, nodes))}.")
     for what in ("truth", "seed"):
         if found["source"][f"holds_{what}"] and (what == "truth" or not found["source"]["holds_truth"]):
             notice(TRUTH if what == "truth" else SEED)
@@ -80,8 +80,7 @@ def show_findings(found: dict[str, Any], output: Path) -> None:
 
 def _exposed(row: dict[str, Any]) -> str:
     of = "" if row["edges"] is None else f" of {row['edges']:,}"
-    edges = "edge" if (row["edges"] or row["readable"]) == 1 else "edges"
-    return f"{row['name']} ({row['readable']:,}{of} {edges})"
+    return f"{row['name']} ({row['readable']:,}{of})"
 
 
 def _show_settings(found: dict[str, Any]) -> None:
@@ -96,7 +95,8 @@ def _show_settings(found: dict[str, Any]) -> None:
         said = "-" if epsilon is None else f"{epsilon:.3g}" if epsilon <= MOST else f"> {MOST}"
         said += CONDITION if epsilon is not None and "public" in row["guarantee"] else ""
         mark = "*" if row["id"] == chosen else ""
-        rows.append((mark, row["label"], percent(row["share"]), f"{percent(low)} .. {percent(high)}",
+        read = percent(row["share"]) if row["scale_known"] else "unknown"
+        rows.append((mark, row["label"], read, f"{percent(low)} .. {percent(high)}",
                      percent(row["by_membership"]), said, use))  # fmt: skip
     kind = next((row["utility"]["name"] for row in found["settings"] if row["utility"]), "utility")
     columns = ("", "what is shared", "read", "95 %", "by membership", "ε", kind)
