@@ -125,6 +125,8 @@ def test_presets_name_only_what_there_is(name):
     assert len(rows) == len(set(rows))
     assert found.paper.keys() <= set(rows), "the paper's figures must belong to rows"
     assert {column for line in found.paper.values() for column in line} <= columns
+    for wanted in (name for kind in (found.attacks, found.models, found.links) for one in kind for name in one.rows):
+        assert any(row == wanted or row.startswith(f"{wanted} ") for row in rows), wanted
 
 
 def test_the_grid_has_486_instances():
@@ -149,3 +151,22 @@ def test_the_documented_config_is_one():
     found = module.Config(**tomllib.loads(text))
     assert len(list(module._rows(found))) == 12
     assert next(column for column, _ in module._columns(found, "")) == "afr (align_dim=auto, alpha=0.0)"
+
+
+def test_a_method_can_be_meant_for_some_rows(tmp_path):
+    (tmp_path / "x.toml").write_text("""
+seeds = 1
+[[instances]]
+row = "few"
+dataset = "karate"
+k = [4, 8]
+[[instances]]
+row = "few more"
+dataset = "karate"
+k = [16, 32]
+[[attacks]]
+name = "membership"
+rows = ["few more", "few karate k=8"]
+""")
+    plan = make_plan("x", find_config(str(tmp_path / "x.toml"))["x"])
+    assert {cell.row for cell in plan.cells} == {"few karate k=8", "few more karate k=16", "few more karate k=32"}

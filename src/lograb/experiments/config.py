@@ -56,7 +56,10 @@ class _Part(BaseModel):
 
 
 class Method(_Part):
-    """A method of one of the three tasks, with settings; `rows` names the instances it runs on, by default all."""
+    """A method of one of the three tasks, with settings; by default for all rows.
+
+    `rows` names those it is meant for, in full or by the words that they begin with.
+    """
 
     name: str
     column: str = ""
@@ -339,7 +342,8 @@ def _named(name: str, given: dict[str, Any]) -> str:
 
 
 def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    return iter(()) if method.rows and row not in method.rows else method.variants()
+    meant = not method.rows or any(row == name or row.startswith(f"{name} ") for name in method.rows)
+    return method.variants() if meant else iter(())
 
 
 def _origin(dataset: str) -> tuple[Origin | None, str]:

@@ -233,8 +233,9 @@ def same_clusters(true: Floats, shared: Floats, seed: int) -> float:
     parts = []
     for rows in (true, shared):
         unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # an empty cluster is as good as any
+        # An empty cluster is as good as any; and there may be fewer different rows than clusters.
+        with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+            warnings.simplefilter("ignore", UserWarning)
             parts.append(kmeans2(unit, CLUSTERS, minit="++", rng=np.random.default_rng(seed))[1])
     table = np.zeros((CLUSTERS, CLUSTERS))
     np.add.at(table, tuple(parts), 1)
