@@ -125,7 +125,7 @@ def test_presets_name_only_what_there_is(name):
     assert len(rows) == len(set(rows))
     assert found.paper.keys() <= set(rows), "the paper's figures must belong to rows"
     assert {column for line in found.paper.values() for column in line} <= columns
-    for wanted in (name for kind in (found.attacks, found.models, found.links) for one in kind for name in one.rows):
+    for wanted in (name for one in (*found.attacks, *found.models, *found.links) for name in one.rows):
         assert any(row == wanted or row.startswith(f"{wanted} ") for row in rows), wanted
 
 
