@@ -62,6 +62,7 @@ def test_ctrl_c_while_a_bar_is_shown(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_in_a_terminal_while_a_sweep_runs(tmp_path):
     """It reaches all processes of the terminal, the workers too."""
     config = 'seeds = 300\ninstances = [{ dataset = "karate" }]\nattacks = [{ name = "afr" }]'
