@@ -162,3 +162,13 @@ def _releases(graph, gauge, sigma, repeats, seed=1):
     patch = Patches.from_lists(12, PATCH)
     return np.stack([fragment(graph, spec, np.random.SeedSequence((seed, i)), patch)[schema.VECTORS]
                      for i in range(repeats)])  # fmt: skip
+
+
+def test_noise_before_a_subspace_is_all_that_counts_against_true_columns():
+    """Making noisy columns orthonormal may take them further apart than the true ones are."""
+    how = {"strategy": "cluster", "clusters": 2, "k": 4, "eigenvalues": False}
+    before = lograb.bound(lograb.generate("karate", sigma=0.05, gauge="rotation", **how))[1][0]
+    both = lograb.bound(lograb.generate("karate", sigma=0.05, defences=["subspace:sigma=0.3"], **how))[1][0]
+    after = lograb.bound(lograb.generate("karate", defences=["subspace:sigma=0.3"], **how))[1][0]
+    np.testing.assert_allclose(both.mu, before.mu, rtol=1e-6)
+    assert (after.mu < before.mu).all()

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from lograb.defences.accounting import FALSE_RATE, largest_tpr_at
-from lograb.defences.catalog import as_defences, erased, noise_of
+from lograb.defences.catalog import as_defences, erased, noise_of, noise_of_columns
 from lograb.eigen import eigh
 from lograb.observations.gauges import choose_basis, fixed_reference
 from lograb.observations.spectra import REPEAT_TOLERANCE
@@ -128,6 +128,7 @@ def bound(
     wanted = np.flatnonzero(place[index] >= 0)
     squares, distances = np.zeros(len(chosen)), np.zeros(len(chosen))
     noise = noise_of(seen.protocol, seen.sizes, seen.ranks, formal=True)
+    columns = noise_of_columns(seen.protocol, seen.sizes, seen.ranks)
     gone = erased(seen.protocol, seen.sizes, seen.ranks, given=given)
     table = fixed_reference(seen.n_nodes, int(seen.ranks.max())) if seen.protocol.gauge == "none" else None
     done = 0
@@ -135,7 +136,7 @@ def bound(
         which, at = owner[some], place[index[some]]
         vectors, values = _differences(seen, patch_edges, which, ends[some], table)
         np.add.at(distances, at, vectors)
-        signal = _signal(vectors, noise.vectors[which], -1.0 if given else SAME_VECTORS)
+        signal = _signal(vectors, columns[which], -1.0 if given else SAME_VECTORS)
         np.add.at(squares, at, np.where(gone[which], 0.0, signal))
         if seen.values is not None:
             np.add.at(squares, at, _signal(values, noise.values[which], SAME_VALUES))

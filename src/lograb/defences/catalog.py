@@ -169,6 +169,20 @@ def noise_of(protocol: Protocol, sizes: Ints, ranks: Ints, *, formal: bool = Fal
     return Noise(vectors, values, max([0.0, *(defence.value_blur() for defence in found)]))
 
 
+def noise_of_columns(protocol: Protocol, sizes: Ints, ranks: Ints) -> Floats:
+    """Say how much formal noise stands against the distance of true columns, the largest of each patch.
+
+    `subspace` makes columns orthonormal, which may take noisy ones further apart: where there was noise before it,
+    only that noise counts.
+    """
+    found = np.full(len(sizes), protocol.sigma or 0.0)
+    for defence in as_defences(protocol.defences):
+        if defence.guarantee == "formal":
+            noise = defence.vector_noise(sizes, ranks) / np.sqrt(protocol.releases)
+            found = np.where((found > 0) & isinstance(defence, Subspace), found, np.maximum(found, noise))
+    return found
+
+
 def mechanisms(protocol: Protocol, sizes: Ints, ranks: Ints, *, given: bool) -> list[tuple[Floats, Floats]]:
     """List for each noise on the eigenvectors how far apart what it is added to can be, and its size.
 
