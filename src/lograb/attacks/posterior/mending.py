@@ -185,7 +185,10 @@ def _with_others(patch: Patch, state: State, sets: list[Ints]) -> Floats | None:
             block[:, [one, other], [other, one]] += sign
             block[:, [one, other], [one, other]] -= sign * mu[:, None]
         columns = inverse[:, :, nodes]
-        core = np.linalg.solve((1.0 + RIDGE) * np.eye(len(nodes)) + block @ columns[:, nodes], block)
+        try:
+            core = np.linalg.solve((1.0 + RIDGE) * np.eye(len(nodes)) + block @ columns[:, nodes], block)
+        except np.linalg.LinAlgError:  # with these flips alone some μ is an eigenvalue, and twice
+            continue
         factors = _worst_factors(mu, inverse - columns @ core @ columns.swapaxes(1, 2), flipped)
         factors[i, j] = factors[j, i] = np.inf
         at = int(np.argmin(factors))
