@@ -328,8 +328,8 @@ def test_patches_without_an_open_pair_are_checked_but_not_weighed(monkeypatch):
 
 
 def test_flips_that_reach_an_eigenvalue_by_themselves_are_no_error():
-    now = nx.to_numpy_array(nx.Graph([(0, 1), (0, 3), (1, 3), (1, 4), (2, 3), (3, 4), (3, 5), (3, 6), (4, 5), (4, 6),
-                                      (5, 6)]), nodelist=range(7))  # fmt: skip
+    edges = [(0, 1), (0, 3), (1, 3), (1, 4), (2, 3), (3, 4), (3, 5), (3, 6), (4, 5), (4, 6), (5, 6)]
+    now = nx.to_numpy_array(nx.Graph(edges), nodelist=range(7))
     mu = np.array([1.0, 0.25, 0.2435579034, 0.0, -0.3600700058, -0.5, -0.6334878976])
     patch = Patch(np.zeros((7, 7)), mu, 0.08, 0.0 * now, 0.0 * now)
     flips = np.array([1 * 7 + 6, 0 * 7 + 5])

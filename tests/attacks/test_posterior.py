@@ -276,7 +276,7 @@ def alone(sigma, **settings):
 
 def test_evidence_comes_from_the_patch_if_it_is_alone():
     scene, beliefs, _ = alone(0.05, damping=0.0)
-    evidence, _, _, own, _ = iterate(prepare(scene), scene, beliefs.known)
+    evidence, _, _, own, _ = iterate(prepare(scene), scene, beliefs.keys, beliefs.known)
     np.testing.assert_allclose(evidence, own, atol=1e-9)
 
 
@@ -295,7 +295,7 @@ def test_the_estimate_moves_only_part_of_the_way_in_a_round(monkeypatch):
         scene, beliefs, _ = alone(0.05, iterations=rounds)
         known = beliefs.known.copy()
         known[:5] = 1, -1, 1, -1, 1
-        evidence, prior, *_ = iterate(prepare(scene), scene, known)
+        evidence, prior, *_ = iterate(prepare(scene), scene, beliefs.keys, known)
         return np.where(known == 0, expit(evidence + prior), known > 0)
 
     before, found = judged(1), judged(2)

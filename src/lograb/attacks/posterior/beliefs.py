@@ -128,6 +128,8 @@ class Scene:
     ball : Ball
     radius : int
         Of the balls; 0 where there are none.
+    halos : bool
+        Whether patches are clusters with halos.
     rng : Generator
     settings : PosteriorSettings
     progress : Progress
@@ -144,6 +146,7 @@ class Scene:
     lift: Floats
     ball: Ball
     radius: int
+    halos: bool
     rng: np.random.Generator
     settings: PosteriorSettings
     progress: Progress = ignore
@@ -174,11 +177,12 @@ def survey(
     counts = np.bincount(entry, minlength=len(keys))
     pairs = unpair(keys, n)
     verdict, lift = verdicts(pairs, ball, centres, n, radius), np.zeros(len(keys))
-    if use_members and radius != 1:
+    halos = use_members and whole.protocol.strategy == "cluster" and bool(whole.protocol.d)
+    if use_members and radius != 1 and not halos:
         members = [batch.members.ravel() for batch in batches]
         occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)
         lift[closest(pairs, counts, occurrences)[1]] = COMPANIONS[0 if radius else 1]
-    scene = Scene(seen, batches, variance, blur, found, centres, entry, counts, lift, ball, radius, rng, settings,
-                  progress)  # fmt: skip
+    scene = Scene(seen, batches, variance, blur, found, centres, entry, counts, lift, ball, radius, halos, rng,
+                  settings, progress)  # fmt: skip
     status = np.where(verdict == 0, Status.OPEN, Status.CERTAIN).astype(np.int8)
     return scene, Beliefs(keys, CERTAIN * verdict.astype(float), status, np.zeros(len(keys)), np.zeros(len(entry)))

@@ -23,6 +23,7 @@ from lograb.attacks.posterior.degrees import (
 )
 from lograb.attacks.posterior.evidence import pair_evidence
 from lograb.attacks.posterior.gauge import first_guess
+from lograb.attacks.posterior.halos import odds_with_halos
 from lograb.attacks.posterior.isolated import ZERO
 from lograb.attacks.posterior.leading import leading
 from lograb.attacks.posterior.volumes import usual_degrees, volumes
@@ -84,7 +85,7 @@ def judge(scene: Scene, beliefs: Beliefs) -> Beliefs:
         share = open_[scene.places(work.batch)].mean()
         if share:
             (others if work.batch.size > LARGE and share < LITTLE else works).append(work)
-    evidence, prior, by_chance, own, degrees = iterate(works, scene, verdict, beliefs.drawn, others)
+    evidence, prior, by_chance, own, degrees = iterate(works, scene, beliefs.keys, verdict, beliefs.drawn, others)
     odds = np.clip(evidence + prior, -MAX_LOG_ODDS, MAX_LOG_ODDS)
     own = np.where(verdict[scene.entry] == 0, own, 0.0)
     done = {work.batch.entries.start: replace(work, degrees=found) for work, found in zip(works, degrees)}
@@ -130,13 +131,15 @@ def odds_by_chance(works: list[Work], scene: Scene, verdict: Verdicts) -> Floats
 
 
 def iterate(
-    works: list[Work], scene: Scene, verdict: Verdicts, drawn: Floats | None = None,
+    works: list[Work], scene: Scene, keys: Ints, verdict: Verdicts, drawn: Floats | None = None,
     others: Sequence[Work] = (),
 ) -> tuple[Floats, Floats, Floats, Floats, list[Degrees]]:
     """Judge all pairs, whole rounds at a time.
 
     Parameters
     ----------
+    keys : int64 array, shape (m,)
+        The pairs.
     verdict : int8 array, shape (m,)
         1 and -1 for pairs that are no question, else 0.
     drawn : float array, shape (m,), optional
@@ -154,8 +157,11 @@ def iterate(
     """
     size, entry, settings = len(verdict), scene.entry, scene.settings
     free, read, ratio = verdict == 0, np.zeros((4, len(entry))), np.zeros(size)
-    by_chance = odds_by_chance([*works, *others], scene, verdict) if drawn is None else drawn
-    prior = _balanced(scene.lift, free, by_chance) if drawn is None else drawn
+    by_chance = prior = odds_by_chance([*works, *others], scene, verdict) if drawn is None else drawn
+    if scene.halos:
+        by_chance = prior = odds_with_halos(scene, [*works, *others], keys, by_chance, free)
+    elif drawn is None:
+        prior = _balanced(scene.lift, free, by_chance)
     # A truncated patch without its eigenvalues, or with columns in any order, fixes no scale: it is judged once,
     # and by degrees alone. Given what is believed by now, its probabilities would drift to 0.
     again = [at for at, work in enumerate(works) if not work.batch.truncated or work.batch.readable]

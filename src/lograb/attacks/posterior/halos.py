@@ -1,0 +1,99 @@
+"""What clusters with halos say about pairs, whoever is at home where.
+
+A node has a home, and lies in the halo of every other cluster in which it has a neighbour. So the patches that
+hold it are the homes of itself and of its neighbours, and no others:
+
+- an edge inside a cluster has both its ends at home there;
+- a node that lies in two patches, and is at home in one, has a neighbour in both who is at home in the other.
+
+All edges of a node show at home, so that is where its degree is largest. Where noise hides the degrees, any of its
+patches may be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, logit
+
+from lograb.attacks.alignment.overlaps import count_overlaps, locate_overlaps
+from lograb.attacks.posterior.beliefs import Scene
+from lograb.attacks.posterior.degrees import Work
+from lograb.pairs import upper_pairs
+from lograb.types import Bools, Floats, Ints, Observations
+
+NEIGHBOURS = 1.5
+"""Neighbours at home in another cluster that a member of its halo has, not counting those that have it for one."""
+MOST_SHARED = 200
+"""Nodes that two patches share, above which such a neighbour may be anybody."""
+MOST_MET = 0.95
+LEAST, LEAST_INSIDE = 1e-6, 0.1
+STEPS = 4
+
+
+def odds_with_halos(scene: Scene, works: list[Work], keys: Ints, by_chance: Floats, free: Bools) -> Floats:
+    """Log-odds of all pairs before any evidence but degrees and membership, from those by degrees alone; (m,).
+
+    They promise as many edges as degrees do, each edge counted in every patch that holds it.
+    """
+    seen, chance, counts = scene.seen, expit(by_chance), scene.counts
+    home, together = homes(seen, works), np.zeros(len(keys))
+    for work in works:
+        here = home[_entries(seen, work)]
+        one, two = upper_pairs(work.batch.size)
+        both = (here[:, one] * here[:, two]).ravel()
+        together += np.bincount(scene.entry[work.batch.entries], both, len(keys))
+    met = meetings(seen, home, keys) if seen.protocol.d == 1 else np.zeros(len(keys))
+    promised, demanded = (float((counts * share)[free].sum()) for share in (chance, met))
+    wanted = max(promised - demanded, LEAST_INSIDE * promised, LEAST)
+    inside = logit(np.clip(chance * together, LEAST, 1.0 - LEAST))
+    for _ in range(STEPS):
+        has = float((counts * (1.0 - met) * expit(inside))[free].sum())
+        inside = inside + np.log(wanted / max(has, LEAST))
+    return np.asarray(logit(np.clip(met + (1.0 - met) * expit(inside), LEAST, 1.0 - LEAST)))
+
+
+def _entries(seen: Observations, work: Work) -> Ints:
+    """Where the members of a batch stand among those of all patches, shape (b, q)."""
+    return np.asarray(seen.ptr[work.batch.which][:, None] + np.arange(work.batch.size))
+
+
+def homes(seen: Observations, works: list[Work]) -> Floats:
+    """Probability that a patch is the home of its member, for each entry of `seen.nodes`.
+
+    The degrees in one patch err together, so a difference counts by the sum of their errors.
+    """
+    n, shape = seen.n_nodes, len(seen.nodes)
+    read, mean, error = np.zeros(shape, dtype=bool), np.zeros(shape), np.zeros(shape)
+    for work in works:
+        at = _entries(seen, work)
+        read[at], mean[at], error[at] = True, work.start.mean, np.sqrt(work.start.variance)
+    patches = np.maximum(np.bincount(seen.nodes[read], minlength=n), 1)
+    usual, doubt = (np.bincount(seen.nodes, values, n) / patches for values in (mean, error))
+    mean = np.where(read, mean, usual[seen.nodes])  # of patches beyond the budget nothing is known
+    highest = np.zeros(n)
+    np.maximum.at(highest, seen.nodes, mean)
+    likely = np.exp((mean - highest[seen.nodes]) / (2.0 * doubt + 0.1)[seen.nodes])
+    return np.asarray(likely / np.bincount(seen.nodes, likely, n)[seen.nodes])
+
+
+def meetings(seen: Observations, home: Floats, keys: Ints) -> Floats:
+    """Probability that a pair is an edge because one of the two needs a neighbour in another cluster, (m,)."""
+    first, second, shared = count_overlaps(seen, 2)
+    overlaps = locate_overlaps(seen, first[shared <= MOST_SHARED], second[shared <= MOST_SHARED])
+    total = np.zeros(len(keys))
+    for size in np.unique(overlaps.sizes).tolist():
+        at = overlaps.ptr[:-1][overlaps.sizes == size][:, None] + np.arange(size)
+        order = np.argsort(seen.nodes[overlaps.in_first[at]], axis=1)
+        sides = overlaps.in_first, overlaps.in_second
+        here, there = (np.take_along_axis(side[at], order, axis=1) for side in sides)
+        i, j = upper_pairs(size)
+        rate = np.zeros((len(at), len(i)))
+        for own, other in ((home[here], home[there]), (home[there], home[here])):
+            others = np.maximum(other.sum(axis=1, keepdims=True) - other, LEAST)  # who may be the neighbour
+            rate += (own[:, i] * other[:, j] / others[:, i] + own[:, j] * other[:, i] / others[:, j]) / 2.0
+        members = seen.nodes[here]
+        found = (members[:, i] * seen.n_nodes + members[:, j]).ravel()
+        place = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
+        hit = keys[place] == found
+        total += np.bincount(place[hit], rate.ravel()[hit], len(keys))
+    return np.asarray(np.minimum(1.0 - (1.0 - np.minimum(total, 1.0)) ** NEIGHBOURS, MOST_MET))
