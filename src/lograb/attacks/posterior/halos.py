@@ -7,7 +7,7 @@ hold it are the homes of itself and of its neighbours, and no others:
 - a node that lies in two patches, and is at home in one, has a neighbour in both who is at home in the other.
 
 All edges of a node show at home, so that is where its degree is largest. Where noise hides the degrees, any of its
-patches may be.
+patches may be; but who lies in many patches has many neighbours.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ def _entries(seen: Observations, work: Work) -> Ints:
 def homes(seen: Observations, works: list[Work]) -> Floats:
     """Probability that a patch is the home of its member, for each entry of `seen.nodes`.
 
-    The degrees in one patch err together, so a difference counts by the sum of their errors.
+    Degrees count in units of their mean in the patch: the levels of two patches differ for reasons of their own.
     """
     n, shape = seen.n_nodes, len(seen.nodes)
     read, mean, error = np.zeros(shape, dtype=bool), np.zeros(shape), np.zeros(shape)
     for work in works:
-        at = _entries(seen, work)
-        read[at], mean[at], error[at] = True, work.start.mean, np.sqrt(work.start.variance)
+        at, level = _entries(seen, work), work.start.mean.mean(axis=1, keepdims=True)
+        read[at], mean[at], error[at] = True, work.start.mean / level, np.sqrt(work.start.variance) / level
     patches = np.maximum(np.bincount(seen.nodes[read], minlength=n), 1)
     usual, doubt = (np.bincount(seen.nodes, values, n) / patches for values in (mean, error))
     mean = np.where(read, mean, usual[seen.nodes])  # of patches beyond the budget nothing is known
     highest = np.zeros(n)
     np.maximum.at(highest, seen.nodes, mean)
-    likely = np.exp((mean - highest[seen.nodes]) / (2.0 * doubt + 0.1)[seen.nodes])
+    likely = np.exp((mean - highest[seen.nodes]) / (2.0 * doubt + 0.02)[seen.nodes])
     return np.asarray(likely / np.bincount(seen.nodes, likely, n)[seen.nodes])
 
 
@@ -81,6 +81,7 @@ def meetings(seen: Observations, home: Floats, keys: Ints) -> Floats:
     first, second, shared = count_overlaps(seen, 2)
     overlaps = locate_overlaps(seen, first[shared <= MOST_SHARED], second[shared <= MOST_SHARED])
     total = np.zeros(len(keys))
+    asked = home * np.bincount(seen.nodes)[seen.nodes]  # who lies in many patches is a neighbour of many
     for size in np.unique(overlaps.sizes).tolist():
         at = overlaps.ptr[:-1][overlaps.sizes == size][:, None] + np.arange(size)
         order = np.argsort(seen.nodes[overlaps.in_first[at]], axis=1)
@@ -88,7 +89,7 @@ def meetings(seen: Observations, home: Floats, keys: Ints) -> Floats:
         here, there = (np.take_along_axis(side[at], order, axis=1) for side in sides)
         i, j = upper_pairs(size)
         rate = np.zeros((len(at), len(i)))
-        for own, other in ((home[here], home[there]), (home[there], home[here])):
+        for own, other in ((home[here], asked[there]), (home[there], asked[here])):
             others = np.maximum(other.sum(axis=1, keepdims=True) - other, LEAST)  # who may be the neighbour
             rate += (own[:, i] * other[:, j] / others[:, i] + own[:, j] * other[:, i] / others[:, j]) / 2.0
         members = seen.nodes[here]

@@ -54,7 +54,7 @@ class Posterior(PosteriorSettings, Attack):
     """The strongest attack; its parameters are those of `PosteriorSettings`."""
 
     name = "posterior"
-    version = "8"
+    version = "9"
     uses = ("members", "centres", "eigenvalues", "eigenvectors")
     scenario = "weighs all evidence on every pair and gives it a probability: the strongest here"
     cost = "pairs in patches, times patch sizes"
