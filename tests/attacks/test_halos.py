@@ -29,7 +29,7 @@ def test_two_nodes_that_alone_lie_in_two_clusters_are_joined():
     graph = nx.barbell_graph(4, 0)
     instance = lograb.generate(graph, strategy="cluster", clusters=2, p=1.0, k=5, sigma=0.0)[0]
     scene, beliefs, works = scene_of(instance)
-    met = halos.meetings(scene.seen, halos.homes(scene.seen, works), beliefs.keys)
+    met = halos.meetings(scene.seen, np.arange(2), halos.homes(scene.seen, works), beliefs.keys)
     bridge = np.isin(beliefs.keys, 3 * 8 + 4)
     assert scene.halos
     np.testing.assert_allclose(met, np.where(bridge, halos.MOST_MET, 0.0), atol=1e-9)
@@ -70,15 +70,24 @@ def test_edges_between_clusters_are_promised_as_they_are(graph):
 
 
 def test_wider_halos_ask_for_no_neighbour():
-    """With d = 2 who is in a halo may be two steps away: who shares most patches is likeliest, that is all."""
+    """With d = 2 whoever is in a halo may be two steps away: pairs that share most are likelier, that is all."""
     graph = nx.barabasi_albert_graph(150, 2, seed=1)
     instance = lograb.generate(graph, strategy="cluster", cluster_size=15, d=2, p=1.0, k=8, sigma=1.0, seed=1)[0]
+    scene, _, _ = scene_of(instance)
+    assert not scene.halos
+    assert scene.lift.any()
+
+
+def test_overlaps_are_read_in_bounded_pieces(monkeypatch):
+    graph = nx.watts_strogatz_graph(200, 6, 0.1, seed=1)
+    instance = lograb.generate(graph, strategy="cluster", cluster_size=20, p=1.0, k=16, sigma=0.1, seed=2)[0]
     scene, beliefs, works = scene_of(instance)
-    by_chance = np.full(len(beliefs.keys), -3.0)
-    odds = halos.odds_with_halos(scene, works, beliefs.keys, by_chance, beliefs.open)
-    one, two = np.bincount(scene.seen.nodes)[np.stack([beliefs.keys // 150, beliefs.keys % 150])]
-    alike = np.corrcoef(odds, np.log(scene.counts / (one * two)))[0, 1]
-    assert alike > 0.9
+    home, which = halos.homes(scene.seen, works), np.arange(scene.seen.n_patches)
+    whole = halos.meetings(scene.seen, which, home, beliefs.keys)
+    monkeypatch.setattr(halos, "AT_ONCE", 50)
+    np.testing.assert_allclose(halos.meetings(scene.seen, which, home, beliefs.keys), whole, atol=1e-12)
+    assert whole.max() > 0.2
+    assert not halos.meetings(scene.seen, which[:1], home, beliefs.keys).any()
 
 
 def test_below_no_floor_where_noise_drowns_clusters():

@@ -1,5 +1,6 @@
 """The posterior attack: each part against what proves it right, then the whole."""
 
+import dataclasses
 import itertools
 from types import SimpleNamespace
 
@@ -59,7 +60,7 @@ def batch_of(adjacency, rank, sigma=0.0, copies=1, seed=0):
     q = len(adjacency)
     return Batch(np.arange(copies), np.tile(np.arange(q), (copies, 1)), nearest_frame(noisy),
                  np.tile(mu, (copies, 1)), np.full(copies, sigma**2), slice(0, copies * q * (q - 1) // 2),
-                 True, True)  # fmt: skip
+                 True, True, np.zeros(copies, dtype=bool))  # fmt: skip
 
 
 def graph(n=24, seed=1):
@@ -251,7 +252,8 @@ def test_a_disconnected_patch_changes_nothing_for_the_others_in_its_batch():
     apart = nx.to_numpy_array(nx.disjoint_union(nx.path_graph(12), nx.cycle_graph(12)))
     one, other = batch_of(whole, 24, 0.05), batch_of(apart, 24, 0.05, 1, 5)
     both = Batch(np.arange(2), np.tile(np.arange(24), (2, 1)), np.concatenate([one.frame, other.frame]),
-                 np.concatenate([one.mu, other.mu]), np.full(2, 0.0025), slice(0, 552), True, True)  # fmt: skip
+                 np.concatenate([one.mu, other.mu]), np.full(2, 0.0025), slice(0, 552), True, True,
+                 np.zeros(2, dtype=bool))  # fmt: skip
     alone, beside = (volumes(batch, batch, leading(batch), NOTHING_USUAL) for batch in (one, both))
     np.testing.assert_allclose(beside[0], alone[0])
     assert usual_degrees([both], [leading(both)]) == usual_degrees([one], [leading(one)])
@@ -611,3 +613,24 @@ def test_stars_are_rebuilt_from_few_columns(k):
     guess = lograb.attack(instance, "posterior")
     assert lograb.evaluate(instance, guess).f1 == 1.0
     assert guess.diagnostics["expected"]["f1"] > 0.95
+
+
+@pytest.mark.parametrize(("d", "max_entries"), [(0, 500), (0, 2000), (1, 4000)])
+def test_edges_in_patches_beyond_the_budget_are_expected_to_be_missed(d, max_entries):
+    graph = nx.planted_partition_graph(20, 20, 0.3, 0.005, seed=1)
+    instance = lograb.generate(graph, strategy="cluster", cluster_size=20, d=d, k=32, sigma=0.0, seed=1)
+    answer = lograb.attack(instance, lograb.attacks.Posterior(max_entries=max_entries))
+    true = edge_keys(instance.truth.edges[instance.co_observed], instance.n_nodes)
+    right = np.isin(edge_keys(answer.edges, instance.n_nodes), true).sum()
+    assert answer.diagnostics["patches"]["over_budget"] > 5
+    assert abs(answer.diagnostics["expected"]["f1"] - 2 * right / (len(answer.edges) + len(true))) < 0.1
+
+
+def test_a_patch_is_whole_if_its_first_hidden_eigenvalue_says_so():
+    """One column, of eigenvalue 0: the patch may have many components, unless the next eigenvalue is known."""
+    instance = lograb.generate(nx.complete_graph(12), strategy="global", k=1, sigma=0.0)
+    seen = instance.observations
+    assert attacked(instance)[0].diagnostics["expected"]["f1"] > 0.6
+    hidden = dataclasses.replace(seen, next_values=np.full(1, np.nan))
+    unknown = posterior(hidden, np.random.default_rng(0), PosteriorSettings())
+    assert unknown.diagnostics["expected"]["f1"] < 0.3

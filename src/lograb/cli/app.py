@@ -153,7 +153,7 @@ def pack(
     truth: Annotated[str | None, typer.Option(help="The graph behind them, a name or file, to score by.")] = None,
     laplacian: Annotated[str, typer.Option(help="symmetric, random-walk, similarity, unnormalised")] = "symmetric",
     strategy: Annotated[str, typer.Option(help="How patches were cut, as far as is known.")] = "custom",
-    d: Annotated[int, typer.Option("-d", help="Radius of a patch, if it was grown from its centre.")] = 0,
+    d: Annotated[int, typer.Option("-d", help="Radius of a patch, or of a cluster's halo.")] = 0,
     sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise, if announced.")] = None,
     gauge: Annotated[str, typer.Option(help="What stays undetermined: sign, rotation or none.")] = "sign",
     json: options.Json = False,

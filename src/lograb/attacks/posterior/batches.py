@@ -50,6 +50,8 @@ class Batch:
         Whether all `mu` are one guess that stands for what is not known.
     exact : bool
         Whether `mu` can be taken at their word.
+    bounded : bool array, shape (b,)
+        Whether the first hidden eigenvalue is known, and not 0: there are no more components than columns.
     """
 
     which: Ints
@@ -60,6 +62,7 @@ class Batch:
     entries: slice
     valued: bool
     paired: bool
+    bounded: Bools
     guessed: bool = False
     exact: bool = False
 
@@ -152,6 +155,9 @@ def stack(seen: Observations, which: Ints, variance: Floats, blur: Floats) -> li
         mu = 1.0 - spectra_of(seen, run)[1] if valued else np.zeros(vectors[:, 0].shape)
         entries = slice(start, start + members.size * (members.shape[1] - 1) // 2)
         start = entries.stop
+        bounded = np.zeros(len(run), dtype=bool)
+        if seen.next_values is not None and exact:
+            bounded = seen.next_values[run] > ZERO
         batches.append(Batch(run, members, nearest_frame(vectors), mu, variance[run], entries, valued, paired,
-                             exact=exact and paired))  # fmt: skip
+                             bounded, exact=exact and paired))  # fmt: skip
     return batches

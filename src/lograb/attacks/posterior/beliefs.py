@@ -45,6 +45,16 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """Patches beyond the budget, their pairs that may be edges, shape (n,), and the edges that these still miss."""
+
+    patches: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    keys: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    probability: Floats = field(default_factory=lambda: np.empty(0))
+    missing: float = 0.0
+
+
+@dataclass(frozen=True)
 class Beliefs:
     """Of all pairs that are judged, each shape (m,).
 
@@ -59,8 +69,8 @@ class Beliefs:
         For each pair in each patch: the part of its log-odds that comes from this patch.
     works : dict of Work
         Of each batch that was judged, by the start of its entries.
-    beyond : tuple of keys, probabilities, and a number
-        Pairs of patches beyond the budget that solved rows tell of, and the edges that these still miss.
+    beyond : Beyond
+        What solved rows tell of patches beyond the budget.
     drawn : float array, shape (m,), or None
         Log-odds by what balls of radius 2 say, where graphs were drawn from them.
     told : dict
@@ -73,7 +83,7 @@ class Beliefs:
     chance: Floats
     own: Floats
     works: dict[int, Work] = field(default_factory=dict)
-    beyond: tuple[Ints, Floats, float] = (np.empty(0, np.int64), np.empty(0), 0.0)
+    beyond: Beyond = field(default_factory=Beyond)
     drawn: Floats | None = None
     told: dict[str, Any] = field(default_factory=dict)
 
@@ -129,7 +139,7 @@ class Scene:
     radius : int
         Of the balls; 0 where there are none.
     halos : bool
-        Whether patches are clusters with halos.
+        Whether patches are clusters with halos of one step.
     rng : Generator
     settings : PosteriorSettings
     progress : Progress
@@ -177,7 +187,7 @@ def survey(
     counts = np.bincount(entry, minlength=len(keys))
     pairs = unpair(keys, n)
     verdict, lift = verdicts(pairs, ball, centres, n, radius), np.zeros(len(keys))
-    halos = use_members and whole.protocol.strategy == "cluster" and bool(whole.protocol.d)
+    halos = use_members and whole.protocol.strategy == "cluster" and whole.protocol.d == 1
     if use_members and radius != 1 and not halos:
         members = [batch.members.ravel() for batch in batches]
         occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)

@@ -38,7 +38,7 @@ CHANCE_APART = 1e-4
 LEAST_CHANCE, MOST_BY_CHANCE = 1e-5, 0.95
 BALANCE_STEPS = 3
 UNSEEN = 0.2
-"""Share of the edges that a patch holds which shows no eigenvalue but 0."""
+"""Share of the edges that a patch holds which shows no eigenvalue but 0, and may hide more."""
 LARGE, LITTLE = 500, 0.02
 """Members from which a patch is not judged if a smaller share of its pairs is open: they are left to chance."""
 ENOUGH_PAIRS = 100
@@ -70,7 +70,7 @@ def _chance(work: Work, verdict: Verdicts) -> Floats:
     if together is not None:
         chance = np.maximum(chance * together, CHANCE_APART)
     if batch.readable and batch.truncated:  # isolated members do not show
-        chance[batch.mu[:, -1] > 1.0 - ZERO] *= UNSEEN
+        chance[(batch.mu[:, -1] > 1.0 - ZERO) & ~batch.bounded] *= UNSEEN
     diagonal = np.arange(batch.size)
     chance[:, diagonal, diagonal] = 0.0
     return chance

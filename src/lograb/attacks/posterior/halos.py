@@ -1,4 +1,4 @@
-"""What clusters with halos say about pairs, whoever is at home where.
+"""What clusters with halos of one step say about pairs, whoever is at home where.
 
 A node has a home, and lies in the halo of every other cluster in which it has a neighbour. So the patches that
 hold it are the homes of itself and of its neighbours, and no others:
@@ -15,10 +15,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit
 
-from lograb.attacks.alignment.overlaps import count_overlaps, locate_overlaps
+from lograb.attacks.alignment.overlaps import Overlaps, count_overlaps, locate_overlaps
 from lograb.attacks.posterior.beliefs import Scene
 from lograb.attacks.posterior.degrees import Work
 from lograb.pairs import upper_pairs
+from lograb.ragged import pointer, runs
 from lograb.types import Bools, Floats, Ints, Observations
 
 NEIGHBOURS = 1.5
@@ -28,6 +29,8 @@ MOST_SHARED = 200
 MOST_MET = 0.95
 LEAST, LEAST_INSIDE = 1e-6, 0.1
 STEPS = 4
+AT_ONCE = 2_000_000
+"""Members of patches that are compared at once."""
 
 
 def odds_with_halos(scene: Scene, works: list[Work], keys: Ints, by_chance: Floats, free: Bools) -> Floats:
@@ -42,7 +45,7 @@ def odds_with_halos(scene: Scene, works: list[Work], keys: Ints, by_chance: Floa
         one, two = upper_pairs(work.batch.size)
         both = (here[:, one] * here[:, two]).ravel()
         together += np.bincount(scene.entry[work.batch.entries], both, len(keys))
-    met = meetings(seen, home, keys) if seen.protocol.d == 1 else np.zeros(len(keys))
+    met = meetings(seen, np.concatenate([batch.which for batch in scene.batches]), home, keys)
     promised, demanded = (float((counts * share)[free].sum()) for share in (chance, met))
     wanted = max(promised - demanded, LEAST_INSIDE * promised, LEAST)
     inside = logit(np.clip(chance * together, LEAST, 1.0 - LEAST))
@@ -76,12 +79,24 @@ def homes(seen: Observations, works: list[Work]) -> Floats:
     return np.asarray(likely / np.bincount(seen.nodes, likely, n)[seen.nodes])
 
 
-def meetings(seen: Observations, home: Floats, keys: Ints) -> Floats:
-    """Probability that a pair is an edge because one of the two needs a neighbour in another cluster, (m,)."""
-    first, second, shared = count_overlaps(seen, 2)
-    overlaps = locate_overlaps(seen, first[shared <= MOST_SHARED], second[shared <= MOST_SHARED])
+def meetings(seen: Observations, which: Ints, home: Floats, keys: Ints) -> Floats:
+    """Probability that a pair is an edge because one of the two needs a neighbour in another cluster, (m,).
+
+    Of the overlaps of patches `which` only those of few nodes count, a bounded number of members at once.
+    """
+    first, second, shared = count_overlaps(seen, 2, which)
+    first, second = first[shared <= MOST_SHARED], second[shared <= MOST_SHARED]
     total = np.zeros(len(keys))
     asked = home * np.bincount(seen.nodes)[seen.nodes]  # who lies in many patches is a neighbour of many
+    for start, stop in runs(pointer(np.minimum(seen.sizes[first], seen.sizes[second])), AT_ONCE):
+        overlaps = locate_overlaps(seen, first[start:stop], second[start:stop])
+        total += _needs(seen, overlaps, home, asked, keys)
+    return np.asarray(np.minimum(1.0 - (1.0 - np.minimum(total, 1.0)) ** NEIGHBOURS, MOST_MET))
+
+
+def _needs(seen: Observations, overlaps: Overlaps, home: Floats, asked: Floats, keys: Ints) -> Floats:
+    """How likely each pair is to be what one of its two nodes needs, summed over overlaps, (m,)."""
+    total = np.zeros(len(keys))
     for size in np.unique(overlaps.sizes).tolist():
         at = overlaps.ptr[:-1][overlaps.sizes == size][:, None] + np.arange(size)
         order = np.argsort(seen.nodes[overlaps.in_first[at]], axis=1)
@@ -97,4 +112,4 @@ def meetings(seen: Observations, home: Floats, keys: Ints) -> Floats:
         place = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
         hit = keys[place] == found
         total += np.bincount(place[hit], rate.ravel()[hit], len(keys))
-    return np.asarray(np.minimum(1.0 - (1.0 - np.minimum(total, 1.0)) ** NEIGHBOURS, MOST_MET))
+    return total

@@ -25,6 +25,7 @@ from lograb.attacks.posterior.rows import rows
 from lograb.attacks.posterior.rules import ball_keys, known_centres
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.temper import temper
+from lograb.attacks.posterior.unread import unread_edges
 from lograb.attacks.posterior.withheld import fill_in
 from lograb.pairs import edge_keys, shared_pairs, unpair
 from lograb.progress import Progress, ignore
@@ -95,14 +96,14 @@ def posterior(
     for name, stage in STAGES:
         if name in settings.stages and (len(which) or name == "rows"):  # which also reads what is over the budget
             beliefs = stage(scene, beliefs)
-    keys, probability, missing = beliefs.beyond
-    if not len(which) and not len(keys):
+    beyond = beliefs.beyond
+    if not len(which) and not len(beyond.keys):
         answer = _by_membership(whole, empty, rng, settings, progress)
         return replace(answer, diagnostics={**answer.diagnostics, "patches": patches})
     sigma = float(np.sqrt(np.median(variance[which if len(which) else seen.sizes > 1])))
     told = {"passed": []} | beliefs.told | {"patches": patches, "sigma": sigma}
-    keys, probability = np.append(beliefs.keys, keys), np.append(beliefs.probability, probability)
-    return _answer(whole, empty, keys, probability, told, missing=missing)
+    keys, probability = np.append(beliefs.keys, beyond.keys), np.append(beliefs.probability, beyond.probability)
+    return _answer(whole, empty, keys, probability, told, missing=beyond.missing + unread_edges(scene, beliefs))
 
 
 def _blur(seen: Observations, settings: PosteriorSettings) -> Floats:

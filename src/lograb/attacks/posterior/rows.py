@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logit
 
-from lograb.attacks.posterior.beliefs import Beliefs, Scene, Status
+from lograb.attacks.posterior.beliefs import Beliefs, Beyond, Scene, Status
 from lograb.attacks.posterior.peeling import Rows, peel
 from lograb.attacks.posterior.precision import entry_error, low_noise, rounding_error
 from lograb.attacks.posterior.row_degrees import ALIKE, MOST_DOUBTFUL, points, scales, telling, whole_degrees
@@ -78,13 +78,14 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     read = {patch: places for batch in scene.batches
             for patch, places in zip(batch.which.tolist(), scene.places(batch))}  # fmt: skip
     odds, solved, missing = np.zeros(len(beliefs.keys)), [], 0.0
-    beyond, chances = [np.empty(0, np.int64)], [np.empty(0)]
+    beyond, chances, unread = [np.empty(0, np.int64)], [np.empty(0)], []
     for patch, facts in _solved(scene):
         solved.append(facts.solved)
         if patch in read:
             known = odds[read[patch]]
             odds[read[patch]] = np.where(known == 0, _odds(facts), known)
         else:
+            unread.append(patch)
             beyond.append(edge_keys(seen.members(patch)[facts.pairs], seen.n_nodes))
             chances.append(facts.probability)
             missing += max(float(facts.degrees.clip(0).sum() / 2 - facts.probability.sum()), 0.0)
@@ -95,7 +96,7 @@ def rows(scene: Scene, beliefs: Beliefs) -> Beliefs:
     told = {"patches": len(solved), "solved": sum(int(some.sum()) for some in solved),
             "members": sum(map(len, solved))}  # fmt: skip
     beliefs = beliefs.settle(beliefs.open & (odds != 0), odds, Status.WEIGHED).tell(rows=told)
-    return replace(beliefs, beyond=(keys[new], probability[new], missing))
+    return replace(beliefs, beyond=Beyond(np.array(unread, np.int64), keys[new], probability[new], missing))
 
 
 def _solved(scene: Scene) -> Iterator[tuple[int, RowFacts]]:
