@@ -46,7 +46,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Beyond:
-    """Patches beyond the budget, their pairs that may be edges, shape (n,), and the edges that these still miss."""
+    """Patches beyond the budget whose rows were tried, pairs that may be edges, (n,), and edges still missing."""
 
     patches: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     keys: Ints = field(default_factory=lambda: np.empty(0, np.int64))
