@@ -170,3 +170,42 @@ rows = ["few more", "few karate k=8"]
 """)
     plan = make_plan("x", find_config(str(tmp_path / "x.toml"))["x"])
     assert {cell.row for cell in plan.cells} == {"few karate k=8", "few more karate k=16", "few more karate k=32"}
+
+
+KARATE = {"dataset": "karate", "p": 0.6, "k": 8}
+CLUSTERS = {"dataset": "karate", "strategy": "cluster", "clusters": 3, "k": 8}
+
+
+@pytest.mark.parametrize(("changed", "problem"), [
+    ({"instances": [KARATE | {"sigma": 0.0}, KARATE | {"sigma": 0.1, "d": 2}]},
+     r"row 'karate' and column 'membership': one with d = 1, sigma = 0.0, the other with d = 2, sigma = 0.1. "
+     r"Tell them apart by row = \"...\" in \[\[instances\]\]$"),
+    ({"instances": [KARATE | {"row": "one"}, KARATE | {"row": "one", "dataset": "citation"}]},
+     "dataset = karate, the other with dataset = citation"),
+    ({"instances": [CLUSTERS], "attacks": [], "links": [{"name": "degree"}, {"name": "degree", "halo": "keep"}]},
+     "column 'degree': one with halo = drop, the other with halo = keep. Tell them apart by column = "),
+    ({"instances": [CLUSTERS], "attacks": [],
+      "links": [{"name": "degree"}, {"name": "degree", "negatives": "possible"}]}, "negatives = possible"),
+    ({"attacks": [], "models": [{"name": "mlp"}, {"name": "mlp", "split": "node-disjoint"}]},
+     "split = patch, the other with split = node-disjoint"),
+    ({"attacks": [{"name": "afr"}, {"name": "afr", "features": True}]}, "features = True"),
+    ({"attacks": [{"name": "afr", "column": "x"}, {"name": "membership", "column": "x"}]},
+     "one with method = afr, the other with method = membership"),
+])  # fmt: skip
+def test_different_runs_may_not_share_a_cell(plan, changed, problem):
+    with pytest.raises(LograbError, match=problem):
+        plan(**changed)
+
+
+def test_blocks_that_differ_may_be_named_apart_and_what_is_said_twice_counts_once(plan):
+    found = plan(instances=[KARATE, KARATE | {"sigma": 0.1, "row": "noisy"}, KARATE | {"sigma": 0.0}])
+    assert [(cell.row, cell.column) for cell in found.cells if cell.instance.seed == 0] == [
+        ("karate", "membership"), ("karate", "afr"), ("noisy", "membership"), ("noisy", "afr")]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_can_be_planned(name, monkeypatch):
+    from lograb.experiments import config as module
+
+    monkeypatch.setattr(module, "_origin", lambda dataset: (None, "not asked for"))
+    assert make_plan(name, find_config(name)[name], seeds=1).cells

@@ -49,6 +49,7 @@ from lograb.tasks.node_classification import check_choices as check_model
 # In the package, not beside it, so that they are there after pip install.
 PRESETS = files("lograb") / "configs"
 BROUGHT = ("patches", "patches_by")
+Choices = dict[tuple[str, str], Any]
 
 
 class _Part(BaseModel):
@@ -235,12 +236,15 @@ def make_plan(
         raise LograbError("an experiment needs [[attacks]], [[models]], [[links]], statistics = true or "
                           "protection = true")  # fmt: skip
     cells: list[Cell] = []
+    places: dict[tuple[str, str], Choices] = {}
     origin_of = cache(_origin)  # a file is read once for each plan: it may change before the next
     for row, dataset, parameters in _rows(config):
         if datasets is not None and dataset not in datasets:
             continue
         origin, problem = origin_of(dataset)
         for column, told in _columns(config, row):
+            if not _is_new(places, (row, column), _choices(dataset, _instance(parameters, 0), told)):
+                continue
             for seed in numbers:
                 instance = _instance(parameters, seed)
                 version = " ".join(filter(None, (told.get("version", "1"), *_packages(instance))))
@@ -310,6 +314,31 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
             options = {"halo": link.halo, "negatives": link.negatives}
             yield label, _told("links", link, method, _named(link.name, given),
                                method.choose(given).model_dump(mode="json"), options)  # fmt: skip
+
+
+def _choices(dataset: str, instance: InstanceSpec, told: dict[str, Any]) -> Choices:
+    """Lay all choices behind a cell out, but for seeds: each with the key of a block that names it apart."""
+    rows = {"dataset": dataset} | instance.model_dump(mode="json", exclude={"seed"})
+    columns = {name: told[name] for name in ("task", "method")} | told.get("options", {}) | told.get("settings", {})
+    return {(key, name): value for key, found in (("row", rows), ("column", columns))
+            for name, value in found.items()}  # fmt: skip
+
+
+def _is_new(places: dict[tuple[str, str], Choices], place: tuple[str, str], mine: Choices) -> bool:
+    """Say whether a cell is still free; it may not hold runs of different choices, whose mean says nothing."""
+    first = places.setdefault(place, mine)
+    if first is mine:
+        return True
+    differ = [key for key in first | mine if first.get(key) != mine.get(key)]
+    if not differ:
+        return False
+    if ("column", "method") in differ:  # their settings are not the same either
+        differ = [key for key in differ if key[0] == "row" or key[1] == "method"]
+    one, other = (", ".join(f"{name} = {found.get((key, name))}" for key, name in differ) for found in (first, mine))
+    names = {"row": 'row = "..." in [[instances]]', "column": 'column = "..." in the block of a method'}
+    raise LograbError(f"two runs would stand in one cell, row '{place[0]}' and column '{place[1]}': one with {one}, "
+                      f"the other with {other}. Tell them apart by "
+                      + " and ".join(names[key] for key in dict.fromkeys(key for key, _ in differ)))  # fmt: skip
 
 
 def _packages(instance: InstanceSpec) -> list[str]:
