@@ -319,7 +319,7 @@ def _columns(config: Config, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _choices(dataset: str, instance: InstanceSpec, told: dict[str, Any]) -> Choices:
     """Lay all choices behind a cell out, but for seeds: each with the key of a block that names it apart."""
     rows = {"dataset": dataset} | instance.model_dump(mode="json", exclude={"seed"})
-    columns = {name: told[name] for name in ("task", "method")} | told.get("options", {}) | told.get("settings", {})
+    columns = {"task": told["task"], "method": told["method"]} | told.get("options", {}) | told.get("settings", {})
     return {(key, name): value for key, found in (("row", rows), ("column", columns))
             for name, value in found.items()}  # fmt: skip
 
@@ -334,10 +334,10 @@ def _is_new(places: dict[tuple[str, str], Choices], place: tuple[str, str], mine
         return False
     if ("column", "method") in differ:  # their settings are not the same either
         differ = [key for key in differ if key[0] == "row" or key[1] == "method"]
-    one, other = (", ".join(f"{name} = {found.get((key, name))}" for key, name in differ) for found in (first, mine))
+    one, other = (", ".join(f"{key[1]} = {found.get(key)}" for key in differ) for found in (first, mine))
     names = {"row": 'row = "..." in [[instances]]', "column": 'column = "..." in the block of a method'}
-    raise LograbError(f"two runs would stand in one cell, row '{place[0]}' and column '{place[1]}': one with {one}, "
-                      f"the other with {other}. Tell them apart by "
+    raise LograbError(f"two runs would stand in one cell, row '{place[0]}' and column '{place[1]}': one with "
+                      f"{one}, the other with {other}. Tell them apart by "
                       + " and ".join(names[key] for key in dict.fromkeys(key for key, _ in differ)))  # fmt: skip
 
 
