@@ -244,6 +244,23 @@ def test_only_like_is_ranked_with_like():
     assert sorted(lines) == [("a", 2), ("b", 1), ("c", 1), ("d", 1)]
 
 
+def test_graphs_of_one_name_are_told_apart_by_their_checksums(tmp_path):
+    def of(name, f1, sha256):
+        made = run(name, f1, dataset="friends.csv")
+        made["spec"]["origin"]["sha256"] = sha256
+        return made
+
+    same = [of("a", 0.5, "1" * 64), of("b", 0.7, "1" * 64)]
+    other = of("c", 0.9, "2" * 64)
+    assert [line["protocol"][0] for line in leaderboard(same, "reconstruction")] == ["friends.csv"] * 2
+    lines = leaderboard([*same, other], "reconstruction")
+    assert [(line["method"], line["place"], line["protocol"][0]) for line in lines] == [
+        ("b", 1, "friends.csv 11111111"), ("a", 2, "friends.csv 11111111"),
+        ("c", 1, "friends.csv 22222222")]  # fmt: skip
+    write_overview(tmp_path / "x.html", [], [*same, other | {"status": "failed"}])
+    assert "friends.csv 22222222" in (tmp_path / "x.html").read_text()
+
+
 def test_the_page_holds_everything_and_nothing_from_outside(tmp_path):
     cells = [cell("cora", f"AFR (alpha={x})", run(f1=x, settings={"alpha": x})) for x in (0.1, 0.5)]
     made = table(cells, figure="alpha").to_dict()

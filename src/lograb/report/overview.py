@@ -34,11 +34,12 @@ def write_overview(path: Path, tables: list[dict[str, Any]], results: list[dict[
     figures = {table["name"]: (draw_svg(table["figure"], table["title"]), legend(table["figure"]))
                for table in tables if table["figure"]}  # fmt: skip
     boards = [(*texts, leaderboard(results, task)) for task, texts in TASKS.items()]
+    names = _graph_names(results)
     bad = [result for result in results if result["status"] != "done"]
     page = environment.get_template("overview.html").render(
         tables=tables, figures=figures, boards=[board for board in boards if board[2]], protocol=PROTOCOL,
         statuses=Counter(result["status"] for result in results), n_runs=len(results),
-        failures=[_failure(result) for result in bad], versions=_versions(results),
+        failures=[_failure(result, names) for result in bad], versions=_versions(results),
     )  # fmt: skip
     with replacing(path) as file:
         file.write(page)
@@ -47,10 +48,11 @@ def write_overview(path: Path, tables: list[dict[str, Any]], results: list[dict[
 def leaderboard(results: list[dict[str, Any]], task: str) -> list[dict[str, Any]]:
     """Rank the methods of a task among runs of the same protocol and seeds; like is compared with like only."""
     groups: dict[tuple[str, ...], dict[tuple[str, str], list[dict[str, Any]]]] = {}
+    names = _graph_names(results)
     for result in results:
         if result["status"] == "done" and result["spec"]["task"] == task:
             who = result["name"], result["spec"]["version"]
-            groups.setdefault(_protocol(result), {}).setdefault(who, []).append(result)
+            groups.setdefault(_protocol(result, names), {}).setdefault(who, []).append(result)
     alike: dict[tuple[tuple[str, ...], str], list[dict[str, Any]]] = {}
     for protocol, methods in sorted(groups.items()):
         for who, runs in methods.items():
@@ -64,7 +66,20 @@ def leaderboard(results: list[dict[str, Any]], task: str) -> list[dict[str, Any]
     return lines
 
 
-def _protocol(result: dict[str, Any]) -> tuple[str, ...]:
+def _graph_names(results: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
+    """Name every graph, by its source and what tells its content: with a short checksum where a name is shared."""
+    graphs = dict.fromkeys(_graph(result) for result in results)
+    shared = Counter(source for source, _ in graphs)
+    return {(source, mark): f"{source} {mark[:8] or 'without checksum'}" if shared[source] > 1 else source
+            for source, mark in graphs}  # fmt: skip
+
+
+def _graph(result: dict[str, Any]) -> tuple[str, str]:
+    origin = result["spec"]["origin"]
+    return origin["source"], origin.get("sha256") or origin.get("revision", "")
+
+
+def _protocol(result: dict[str, Any], names: dict[tuple[str, str], str]) -> tuple[str, ...]:
     spec = result["spec"]
     i = {"strategy": "d-hop", "d": 1, "p": 1.0, "k": 32, "sigma": 0.0, "gauge": "sign"} | spec["instance"]
     rest = {key: value for key, value in i.items()
@@ -72,7 +87,7 @@ def _protocol(result: dict[str, Any]) -> tuple[str, ...]:
     said = [" + ".join(value) if key == "defences" else key if value is True else f"{key}={value}"
             for key, value in (spec["options"] | rest).items() if value not in (False, None)]  # fmt: skip
     numbers = f"({i['d']}, {i['p']:g}, {i['k']}, {i['sigma']:g})"
-    return spec["origin"]["source"], i["strategy"], numbers, i["gauge"], ", ".join(said)
+    return names[_graph(result)], i["strategy"], numbers, i["gauge"], ", ".join(said)
 
 
 def _line(protocol: tuple[str, ...], who: tuple[str, str], runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -92,8 +107,8 @@ def _spans(seeds: list[int]) -> str:
         map(str, seeds))  # fmt: skip
 
 
-def _failure(result: dict[str, Any]) -> dict[str, Any]:
-    return {"who": result["name"], "where": " ".join(_protocol(result)), "status": result["status"],
+def _failure(result: dict[str, Any], names: dict[tuple[str, str], str]) -> dict[str, Any]:
+    return {"who": result["name"], "where": " ".join(_protocol(result, names)), "status": result["status"],
             "seed": result["spec"]["instance"]["seed"], "reason": result["reason"]}  # fmt: skip
 
 
