@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from scipy.stats import wilcoxon
 
+from lograb.experiments.config import find_config, preset_names
 from lograb.metrics.significance import holm, signed_rank
 from lograb.report.figures import draw_svg, save_figure
 from lograb.report.overview import leaderboard, write_overview
@@ -64,6 +65,25 @@ def test_several_numbers_of_a_run():
                  scores=("f1.recovered", "seconds.method", "peak_memory"), unit=1)  # fmt: skip
     assert made.columns[1:5] == ["f1 recovered", "paper seconds", "seconds", "peak MiB"]
     assert made.rows[0][1:5] == ["0.600", "2.8m", "2", "2"]
+
+
+def test_floor_and_ceiling_stand_only_beside_scores_that_they_bound():
+    cells = [cell("cora", "AFR", run())]
+    assert table(cells, scores=("seconds.method", "peak_memory")).columns[-1] == "seeds"
+    assert table(cells, scores=("node_coverage",), wide=True).columns[-1] == "seeds"
+    assert table(cells, scores=("seconds.method", "f1.global")).columns[-2:] == ["floor", "ceiling"]
+    model = run("gcn") | {"scores": {"parameters": 900, "f1_micro": 0.7, "floor": 0.6}}
+    both = [*cells, cell("cora", "gcn", model, task="classification")]
+    assert table(both[1:], scores=("parameters",)).columns[-1] == "seeds"
+    assert [row[-2:] for row in table(both, scores=("f1.global", "parameters")).rows] == [
+        ["0.200", "0.900"], ["–", "–"]]  # fmt: skip
+
+
+def test_presets_with_the_score_over_recovered_nodes_say_that_floor_and_ceiling_are_not():
+    for name in preset_names():
+        config = find_config(name)[name]
+        if "f1.recovered" in (config.table.score, *config.table.scores):
+            assert "Floor and ceiling are global." in " ".join(config.about.split()), name
 
 
 def test_curves_over_noise_in_units_of_a_vector_s_entries():
@@ -173,6 +193,19 @@ def test_the_test_is_told_with_its_lower_bound():
     assert len(notes) == 2
     assert all("GAE p = 0.0039, 0.0039 after Holm (n = 9)" in note for note in notes)
     assert all("cannot be below 0.0039" in note for note in notes)
+
+
+def test_only_datasets_of_the_paper_and_seeds_that_both_have_are_tested():
+    ours = {(i, seed): 0.5 + i / 20 if seed == 0 else 0.0 for i in range(5) for seed in (0, 1)}
+    cells = [cell(f"d{i}", "AFR", run(f1=f1, seed=seed)) for (i, seed), f1 in ours.items()]
+    cells += [cell(f"d{i}", "GAE", run(name="gae", f1=0.4 if i < 4 else 0.99)) for i in range(5)]
+    (note, printed) = table(cells, {f"d{i}": {"AFR": 70 + i, "GAE": 50} for i in range(4)}, against="AFR").notes
+    assert "ours on the paper's datasets, over the seeds that both have: GAE p = 0.1250, 0.1250" in note
+    assert "(n = 4). With 4 datasets" in note
+    assert "as printed: GAE p = 0.1250" in printed
+    (every,) = table(cells, against="AFR").notes
+    assert "ours, over the seeds that both have" in every
+    assert "(n = 5)" in every
 
 
 def test_every_form_has_every_cell():

@@ -19,6 +19,9 @@ from lograb.score import HEADLINES, METRICS
 Cell = dict[str, Any]
 Laid = tuple[list[str], list[list[str]]]
 AROUND = ("floor", "ceiling")
+BOUNDED = {"reconstruction": ("", "f1.global", "f1.recovered"), "classification": ("", "f1_micro"),
+           "links": ("", "auroc")}  # fmt: skip
+"""The scores that have a floor and a ceiling; other numbers stand without."""
 BESIDE = "protection"
 
 
@@ -76,7 +79,7 @@ def _long(lines: Sequence[_Line], scores: Sequence[str], layout: dict[str, Any])
             mine = task in ("", line.task)
             texts += [line.paper_text(score) if mine else ""] * ((score, task) in printed)
             texts.append(line.text(score) if mine else "")
-        rows.append([*texts, str(len(line.done)), *(_number(line.mean(bound), line.digits) for bound in around)])
+        rows.append([*texts, str(len(line.done)), *(_number(line.bound(bound), line.digits) for bound in around)])
     return [*columns, "seeds", *around], rows
 
 
@@ -95,13 +98,13 @@ def _wide(lines: Sequence[_Line], scores: Sequence[str], layout: dict[str, Any])
         counts = sorted({len(line.done) for line in found.values() if line.results}) or [0]
         seeds = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
         bounds = [next((_number(mean, line.digits) for line in found.values()
-                        if (mean := line.mean(bound)) is not None), "–") for bound in around]  # fmt: skip
+                        if (mean := line.bound(bound)) is not None), "–") for bound in around]  # fmt: skip
         rows.append([row, *texts, *told, seeds, *bounds])
     return ["instance", *methods, *map(_short, beside), "seeds", *around], rows
 
 
 def _around(lines: Sequence[_Line]) -> list[str]:
-    return [bound for bound in AROUND if any(line.mean(bound) is not None for line in lines)]
+    return [bound for bound in AROUND if any(line.bound(bound) is not None for line in lines)]
 
 
 class _Line:
@@ -115,19 +118,29 @@ class _Line:
         self.task: str = next((name for cell in cells if (name := cell.get("task", ""))), "")
         self.done = [result for result in self.results if result["status"] == "done"]
         self.digits, self.unit = layout.get("digits", 3), layout.get("unit", 1.0)
+        self.shown = scores[:1] if layout.get("wide") else scores
         self.paper = paper if isinstance(paper, dict) else {scores[0]: paper}
 
-    def values(self, score: str) -> list[float]:
-        """Look a number up in every run that has it."""
-        found = [look_up(result, score) for result in self.done]
+    def values(self, score: str, seeds: set[Any] | None = None) -> list[float]:
+        """Look a number up in every run that has it, or in those of some seeds."""
+        found = [look_up(result, score) for result in self.done if seeds is None or _seed(result) in seeds]
         return [float(value) for value in found if isinstance(value, int | float)]
 
-    def mean(self, score: str) -> float | None:
-        values = self.values(score)
+    def seeds(self, score: str) -> set[Any]:
+        """Name the seeds whose runs have a number."""
+        return {_seed(result) for result in self.done if isinstance(look_up(result, score), int | float)}
+
+    def mean(self, score: str, seeds: set[Any] | None = None) -> float | None:
+        values = self.values(score, seeds)
         if not values:
             return None
         by = self.layout.get("weight")
-        return float(np.average(values, weights=self.values(by) if by else None))
+        return float(np.average(values, weights=self.values(by, seeds) if by else None))
+
+    def bound(self, bound: str) -> float | None:
+        """Give the floor or ceiling, if a score that it bounds is shown."""
+        bounded = BOUNDED.get(self.task, ())
+        return self.mean(bound) if any(score in bounded for score in self.shown) else None
 
     def text(self, score: str) -> str:
         """Write mean ± sd; or why there is no number."""
@@ -175,6 +188,10 @@ class _Line:
             return found or "–"
         spread = "" if found[1] is None else f" ± {_number(found[1], self.digits)}"
         return _number(found[0], self.digits) + spread
+
+
+def _seed(result: dict[str, Any]) -> Any:
+    return result["spec"]["instance"]["seed"]
 
 
 def look_up(result: dict[str, Any], score: str) -> Any:
@@ -234,21 +251,26 @@ def _problems(lines: Sequence[_Line]) -> list[str]:
 
 
 def _tests(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> list[str]:
-    """Hold one column against the others over all rows that have both, ours and the paper's."""
+    """Hold one column against the others over the rows that have both, ours and the paper's.
+
+    Where the paper prints figures, only its rows count; a pair of ours is of the seeds that both have.
+    """
     ours: str = layout.get("against", "")
     if not ours:
         return []
-    means = {(line.row, line.column): (line.mean(score), line.printed(score)) for line in lines}
-    others = [column for column in dict.fromkeys(line.column for line in lines) if column != ours]
+    of_paper = {line.row for line in lines if line.printed(score) is not None}
+    counted = [line for line in lines if not of_paper or line.row in of_paper]
+    mine = {line.row: line for line in counted if line.column == ours}
+    others = [column for column in dict.fromkeys(line.column for line in counted) if column != ours]
     said = []
-    picks: dict[str, Callable[[Any], float | None]] = {
-        "ours": lambda pair: pair[0],
-        "as printed": lambda pair: pair[1][0] if isinstance(pair[1], tuple) else None,
+    among = " on the paper's datasets" if of_paper else ""
+    kinds: dict[str, Callable[[_Line, _Line], tuple[float | None, float | None]]] = {
+        f"ours{among}, over the seeds that both have": lambda a, b: _paired(a, b, score),
+        "as printed": lambda a, b: (_as_printed(a, score), _as_printed(b, score)),
     }
-    for who, pick in picks.items():
-        found = {other: [(pick(means[row, ours]), pick(means[row, other])) for row, column in means
-                         if column == other and (row, ours) in means] for other in others}  # fmt: skip
-        pairs = {other: [pair for pair in both if None not in pair] for other, both in found.items()}
+    for who, pair in kinds.items():
+        pairs = {other: [found for line in counted if line.column == other and line.row in mine
+                         if None not in (found := pair(mine[line.row], line))] for other in others}  # fmt: skip
         tested = [other for other in others if len(pairs[other]) > 1]
         if not tested:
             continue
@@ -259,6 +281,17 @@ def _tests(lines: Sequence[_Line], score: str, layout: dict[str, Any]) -> list[s
         said.append(f"Wilcoxon signed-rank of {ours} against the others, {who}: {'; '.join(texts)}. With {n} "
                     f"datasets p cannot be below {2 / 2**n:.4f}.")  # fmt: skip
     return said
+
+
+def _paired(one: _Line, other: _Line, score: str) -> tuple[float | None, float | None]:
+    """Average both over the seeds that both have a number of."""
+    seeds = one.seeds(score) & other.seeds(score)
+    return one.mean(score, seeds), other.mean(score, seeds)
+
+
+def _as_printed(line: _Line, score: str) -> float | None:
+    found = line.printed(score)
+    return found[0] if isinstance(found, tuple) else None
 
 
 def _versions(lines: Sequence[_Line]) -> list[str]:
