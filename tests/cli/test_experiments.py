@@ -85,6 +85,13 @@ def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
     assert list(folder.glob("empty/runs/*")) == []
 
 
+def test_a_family_is_one_csv(folder):
+    (folder / "empty" / "runs").mkdir(parents=True, exist_ok=True)
+    told = ok("reproduce", "sensitivity", "--store", "empty", "--stored", "--datasets", "citation",
+              "--format", "csv", cwd=folder)  # fmt: skip
+    assert [line.partition(",")[0] for line in told.stdout.splitlines()] == ["table"]
+
+
 def test_tables_fit_the_terminal(folder, monkeypatch):
     told = ("sweep", "two.toml", "--store", "store")
     monkeypatch.delenv("COLUMNS", raising=False)

@@ -11,10 +11,11 @@ from scipy.stats import wilcoxon
 from lograb.experiments.config import find_config, preset_names
 from lograb.metrics.significance import holm, signed_rank
 from lograb.report.figures import draw_svg, save_figure
-from lograb.report.overview import leaderboard, write_overview
+from lograb.report.overview import PROTOCOL, leaderboard, write_overview
 from lograb.report.pages import write_pages
-from lograb.report.table import Table
+from lograb.report.table import LATEX, Table, joined_csv
 from lograb.report.tabulate import tabulate
+from lograb.score import METRICS
 
 
 def run(name="afr", f1=0.5, seed=0, status="done", reason="", dataset="cora", settings=None, **instance):
@@ -216,6 +217,25 @@ def test_every_form_has_every_cell():
     assert r"| a_b\|c | 0.500 ± 0.141 | 2 |" in made.render("markdown")
 
 
+def test_latex_maps_whatever_the_tables_of_presets_print():
+    for name in preset_names():
+        config = find_config(name)[name]
+        methods = (*config.attacks, *config.models, *config.links)
+        texts = [*map(str, config.instances), str(config.paper), *PROTOCOL,
+                 *(label for one in methods for label, _ in one.variants())]  # fmt: skip
+        made = Table(name, name, ["instance", *texts, *METRICS.values()], [["–", "0.5 ± 0.1", "noise, σ √q", "→"]])
+        assert made.render("latex").isascii(), name
+    assert r"cora $\varepsilon$ = $\infty$" in Table("", "", ["instance"], [["cora ε = ∞"]]).render("latex")
+
+
+def test_tables_of_a_family_are_one_csv():
+    tables = [Table("a", "", ["instance", "F1", "seeds"], [["cora", "0.5", "3"]]),
+              Table("b", "", ["instance", "method", "F1"], [["cora, all", "AFR", "0.6"]])]  # fmt: skip
+    assert list(csv.reader(io.StringIO(joined_csv(tables)))) == [
+        ["table", "instance", "F1", "seeds", "method"], ["a", "cora", "0.5", "3", ""],
+        ["b", "cora, all", "0.6", "", "AFR"]]  # fmt: skip
+
+
 def test_text_is_as_wide_as_it_may_be_and_every_block_names_its_rows():
     columns = ["instance", "method", *(f"score{i}" for i in range(20))]
     rows = [[f"row{i}", "afr", *(f"{i}.{j:03}" for j in range(20))] for i in range(3)]
@@ -244,7 +264,7 @@ def test_names_of_rows_are_short_and_still_differ(labels, head, short):
     lines = [line.rpartition("  ")[0].rstrip() for line in made.render("text").splitlines() if "─" not in line]
     assert lines == [head, *short]
     for form in ("csv", "latex", "markdown"):
-        assert all(label.replace("_", "\\_") in made.render(form) for label in labels)
+        assert all((label.translate(LATEX) if form == "latex" else label) in made.render(form) for label in labels)
 
 
 def test_different_code_is_told():

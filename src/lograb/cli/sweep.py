@@ -19,7 +19,7 @@ from lograb.report.figures import save_figure
 from lograb.report.overview import write_overview
 from lograb.report.page import check_page_name
 from lograb.report.pages import write_pages
-from lograb.report.table import Table
+from lograb.report.table import Table, joined_csv
 from lograb.report.tabulate import tabulate
 
 FORMATS = ("text", "markdown", "latex", "csv")
@@ -53,17 +53,22 @@ def reproduce(
     plans = [make_plan(key, found, seeds=seeds, datasets=wanted) for key, found in find_config(name).items()]
     kept = _existing(store) if stored else Store(store)
     chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {datasets}" if datasets else "")
+    family: list[Table] = []
     for plan in plans:
         found = _known(plan, kept) if stored else run_plan(plan, kept, options)
         table = _table(plan, found, kept, f"lograb reproduce {name} --store DIR{chosen}")
         if form == "text":
             show_table(table)
+        elif form == "csv" and len(plans) > 1:
+            family.append(table)
         else:
             print(table.render(form), end="")
         if figures is not None and table.figure:
             for path in save_figure(table.figure, table.title, figures, table.name):
                 written(path)
                 notice(f"the figure is in '{path}'")
+    if family:
+        print(joined_csv(family), end="")
 
 
 def _known(plan: Plan, store: Store) -> dict[str, RunResult]:

@@ -11,7 +11,9 @@ from typing import Any
 
 LATEX = str.maketrans({"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$",
                        "{": r"\{", "}": r"\}", "^": r"\^{}", "~": r"\~{}", "±": r"$\pm$", "σ": r"$\sigma$",
-                       "–": "--"})  # fmt: skip
+                       "δ": r"$\delta$", "ε": r"$\varepsilon$", "∞": r"$\infty$", "√": r"$\surd$",
+                       "→": r"$\rightarrow$", "≤": r"$\leq$", "≥": r"$\geq$", "×": r"$\times$", "−": "$-$",
+                       "·": r"$\cdot$", "–": "--", "—": "---", "…": r"\dots{}"})  # fmt: skip
 
 WORDS = ("instance", "method")
 WORD, KEY = re.compile(r"[a-z][a-z0-9-]+"), re.compile(r"^\w+=(?=[a-z])")
@@ -65,6 +67,17 @@ class Table:
         head = [f"## {self.title}\n", self.about, f"```sh\n{self.command}\n```" if self.command else ""]
         return "\n".join([*(f"{part}\n" for part in head if part), markdown(self.columns, self.rows),
                           *(f"- {note}" for note in self.notes), ""])  # fmt: skip
+
+
+def joined_csv(tables: Sequence[Table]) -> str:
+    """Write several tables as one CSV: the name of the table first, then every column that any of them has."""
+    columns = list(dict.fromkeys(column for table in tables for column in table.columns))
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, ["table", *columns], lineterminator="\n")
+    writer.writeheader()
+    for table in tables:
+        writer.writerows({"table": table.name} | dict(zip(table.columns, row)) for row in table.rows)
+    return file.getvalue()
 
 
 def text(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
