@@ -3,14 +3,17 @@
 import csv
 import io
 from dataclasses import replace
+from itertools import combinations
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from scipy.stats import wilcoxon
+from tests.report.browser import chromium, set_width
 
 from lograb.experiments.config import find_config, preset_names
 from lograb.metrics.significance import holm, signed_rank
-from lograb.report.figures import draw_svg, save_figure
+from lograb.report.figures import COLOURS, draw_svg, save_figure
 from lograb.report.overview import PROTOCOL, leaderboard, write_overview
 from lograb.report.pages import write_pages
 from lograb.report.table import LATEX, Table, joined_csv
@@ -283,6 +286,26 @@ def test_curves_follow_a_setting(tmp_path):
     assert svg.count("<circle") == 3
 
 
+SIGHT = {
+    "all cones": np.eye(3),
+    "protanopia": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "deuteranopia": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "tritanopia": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+"""Machado, Oliveira and Fernandes (2009), on linear RGB."""
+XYZ = np.array([[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0178, 0.1095, 0.8727]])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_colours_of_curves_differ_for_all_eyes(sight):
+    rgb = np.array([[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in COLOURS])
+    light = np.clip(((rgb + 0.055) / 1.055) ** 2.4 @ np.transpose(SIGHT[sight]), 0, 1)
+    x, y, z = (116 * np.cbrt(light @ XYZ.T)).T
+    lab = np.stack([y, 500 / 116 * (x - y), 200 / 116 * (y - z)], 1)
+    gaps = [np.linalg.norm(a - b) for a, b in combinations(lab, 2)]
+    assert min(gaps) > 15
+
+
 def test_figures_are_the_same_bytes_every_time(tmp_path):
     pytest.importorskip("matplotlib")
     figure = {"x": "d", "y": "F1", "series": [{"name": "a", "x": ["one", "two"], "y": [0.1, 0.2], "sd": [0, 0.1]}]}
@@ -324,4 +347,29 @@ def test_the_page_holds_everything_and_nothing_from_outside(tmp_path):
     assert "<svg" in text
     assert "Boom &lt;script&gt;" in text
     assert "<b>odd</b>" not in text
+    assert "Beside the scores stand a floor" in text
     assert len(text) < 300_000
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_wide_tables_and_figures_fit_the_screen(tmp_path, width):
+    columns = [f"a rather long column {i}" for i in range(6 if width == 1280 else 3)]
+    cells = [cell("cora", column, run(f1=x, settings={"alpha": x})) for column in columns for x in (0.1, 0.5)]
+    made = table(cells, figure="alpha").to_dict() | {"columns": ["instance", *columns]}
+    made["rows"] = [["cora", *("0.500 ± 0.100 (0.743)" for _ in columns)]]
+    write_overview(tmp_path / "x.html", [made], [cells[0]["result"]])
+    with chromium() as browser:
+        set_width(browser, width)
+        browser.get((tmp_path / "x.html").as_uri())
+        told = browser.execute_script("""
+            const table = document.querySelector(".wide"), box = table.getBoundingClientRect();
+            const drawn = document.querySelector("svg.figure").getBoundingClientRect();
+            return {left: Math.min(box.left, drawn.left), right: Math.max(box.right, drawn.right),
+                    table: box.width,
+                    shadow: getComputedStyle(table).backgroundAttachment, body: document.body.clientWidth,
+                    page: document.documentElement.scrollWidth};""")
+    assert told["left"] >= 0
+    assert told["right"] <= width
+    assert told["page"] <= width
+    assert told["shadow"] == "local, scroll"
+    assert width == 390 or told["table"] > told["body"]

@@ -15,8 +15,9 @@ from typing import Any
 from lograb.errors import MissingExtraError
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 310, 52, 28, 44
-COLOURS = ("#3b6fb6", "#c2571a", "#2e8b57", "#8e44ad", "#b8860b", "#c0392b", "#16a085", "#7f8c8d", "#d35400",
-           "#2c3e50", "#e17fb2")  # fmt: skip
+COLOURS = ("#3377bb", "#ff8800", "#7700ff", "#aabbaa", "#665544", "#aa3300", "#dd9966", "#4433bb", "#773366",
+           "#ccaadd", "#ff55ff")  # fmt: skip
+"""They differ for all kinds of eyes, the first ones most, and stand out on white and on black."""
 
 
 def draw_svg(figure: dict[str, Any], title: str) -> str:
