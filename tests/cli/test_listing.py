@@ -2,12 +2,16 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from tests.cli.command import ok
+from typer.main import get_command
 
 from lograb.attacks import ATTACKS
+from lograb.cli.app import app
 from lograb.cli.listing import CATALOGS, show_catalogs
+from lograb.experiments.config import find_config, preset_names
 
 
 @pytest.mark.parametrize("kind", CATALOGS)
@@ -32,6 +36,31 @@ def test_everything():
     assert "citation-170k" in text
     assert "built in" in text
     assert "licence" not in text
+
+
+def test_presets_are_all_names_that_reproduce_takes():
+    rows = {row["name"]: row["description"] for row in json.loads(ok("list", "presets", "--json").stdout)}
+    assert {"sensitivity", "figures", "studies", *preset_names()} == rows.keys()
+    assert rows["sensitivity"] == "4 at once: alpha, k-base, others, s-min"
+    assert all(find_config(name) for name in rows)
+
+
+@pytest.mark.parametrize("name", ["sweep", "reproduce", "report"])
+def test_the_reference_names_every_option_of_many_runs(name):
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
+    section = page.partition("## sweep, reproduce, report")[2].partition("## submit-check")[0]
+    options = [max(option.opts, key=len) for option in get_command(app).commands[name].params]
+    missing = [option for option in options if option.startswith("--") and f"`{option}`" not in section]
+    assert missing == []
+
+
+def test_only_two_commands_take_no_json():
+    without = {name for name, one in get_command(app).commands.items()
+               if not any("--json" in option.opts for option in one.params)}  # fmt: skip
+    assert without == {"reproduce", "report"}
+    for page in ("README.md", "docs/reference/cli.md"):
+        assert "Every command but `reproduce` and `report` takes `--json`" in (
+            Path(__file__).parents[2] / page).read_text()  # fmt: skip
 
 
 def test_verbose_shows_what_the_table_leaves_out():

@@ -73,7 +73,14 @@ def _links() -> Rows:
 def _presets() -> Rows:
     from lograb.experiments.config import find_config, preset_names
 
-    return [{"name": name, "description": find_config(name)[name].title} for name in preset_names()]
+    families: dict[str, list[str]] = {}
+    for name in preset_names():
+        family, _, member = name.partition("-")
+        families.setdefault(family, []).append(member)
+    alone = [{"name": name, "description": find_config(name)[name].title} for name in preset_names()]
+    several = [{"name": family, "description": f"{len(members)} at once: {', '.join(members)}"}
+               for family, members in families.items() if len(members) > 1]  # fmt: skip
+    return sorted(alone + several, key=lambda row: row["name"])
 
 
 def _take(entry: Any, *fields: str) -> dict[str, Any]:

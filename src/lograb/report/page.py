@@ -1,4 +1,4 @@
-"""A page that shows attacks side by side, between floor and ceiling."""
+"""A page that shows attacks side by side, with floor and ceiling."""
 
 from __future__ import annotations
 

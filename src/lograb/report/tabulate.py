@@ -1,4 +1,4 @@
-"""Runs -> a table: the paper's figure beside ours, mean ± sd over seeds, between floor and ceiling.
+"""Runs -> a table: the paper's figure beside ours, mean ± sd over seeds, with floor and ceiling.
 
 Runs come as plain dicts, as the store keeps them, each in a cell: ``row``, ``column``, ``dataset``, ``task``,
 ``problem`` (why there is no run) and ``result`` (the run, or None).
