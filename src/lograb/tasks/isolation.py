@@ -8,13 +8,16 @@ Nothing is pickled. This is no sandbox: the process may still read files and use
 
 from __future__ import annotations
 
+import ctypes
 import json
+import math
 import os
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -39,6 +42,8 @@ from lograb.types import Observations, Reconstruction
 
 JOB, SEEN, ANSWER, TOLD, FAILED = "job.json", "observations.npz", "answer.npz", "told.json", "failed.txt"
 MAX_TOLD = 1 << 20
+STEP = 0.5  # seconds: no exception from another thread reaches one that waits without end
+PR_SET_PDEATHSIG = 1
 GROUP = "lograb.attacks"
 # Paths first: a process of its own starts without the paths of this one.
 PROGRAM = ("import json, sys; folder = sys.argv[1]; sys.path[:] = json.load(open(folder + '/job.json'))['path']; "
@@ -149,6 +154,7 @@ def run_isolated(
     with tempfile.TemporaryDirectory(prefix="lograb-attack-", ignore_cleanup_errors=True) as folder:
         job = {"path": sys.path, "file": None if attack.file is None else str(attack.file), "name": name,
                "module": str(attack.source), "function": attack.function, "settings": attack.settings,
+               "parent": os.getpid(),
                "seeds": [int.from_bytes(sha256(rng.bytes(32)).digest()) for rng in streams]}  # fmt: skip
         (Path(folder) / JOB).write_text(json.dumps(job))
         np.savez(Path(folder) / SEEN, allow_pickle=False, **{
@@ -176,9 +182,11 @@ def _run(folder: str, timeout: float | None) -> int | None:
     output = 2 if _is_open(2) else subprocess.DEVNULL  # stdout is for results
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                start_new_session=True)  # fmt: skip
+    end = math.inf if timeout is None else time.monotonic() + timeout
     try:
-        return process.wait(timeout)
-    except subprocess.TimeoutExpired:
+        while (left := end - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(min(left, STEP))
         return None
     finally:
         with suppress(OSError):
@@ -223,6 +231,7 @@ def serve(folder: str) -> None:
     """Do what a job asks for, in the process of its own."""
     place = Path(folder)
     job = json.loads((place / JOB).read_text())
+    _end_with(job["parent"])
     parts: dict[str, Any] = {}
     told = {}
     try:
@@ -248,6 +257,14 @@ def serve(folder: str) -> None:
     (place / TOLD).write_text(json.dumps(told))
     np.savez(place / "unfinished.npz", allow_pickle=False, **parts)
     os.replace(place / "unfinished.npz", place / ANSWER)
+
+
+def _end_with(parent: int) -> None:
+    """End when the process that asked does, where the system can tell."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _find(job: dict[str, Any]) -> Any:
