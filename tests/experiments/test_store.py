@@ -2,12 +2,14 @@
 
 import dataclasses
 import os
+import threading
 
 import numpy as np
 import pytest
 
 from lograb import LograbError
 from lograb.experiments import RunResult, Store
+from lograb.experiments import store as store_module
 
 
 @pytest.fixture
@@ -28,6 +30,45 @@ def test_another_spec_never_takes_a_run_s_place(store, result):
     other = dataclasses.replace(result, spec=result.spec | {"method": "other"})
     with pytest.raises(LograbError, match="another run"):
         store.put(other)
+    assert store.get(result.key) == result
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_only_what_is_done_replaces_what_is_done(store, result, tmp_path, published):
+    store.put(result, {"0/edges": np.array([[0, 1]])})
+    if published:
+        other = Store(tmp_path / "other")
+        store.publish(other.folder)
+        store = other
+    for status in ("failed", "timed-out", "not-applicable"):
+        assert store.put(dataclasses.replace(result, status=status, reason="too slow", scores={})) == result
+    assert store.get(result.key) == result
+    again = dataclasses.replace(result, scores={"f1": {"global": 0.75}})
+    assert store.put(again) == again == store.get(result.key)
+
+
+def test_a_failure_gives_way(store, result):
+    failed = dataclasses.replace(result, status="failed", reason="by design", scores={})
+    late = dataclasses.replace(failed, status="timed-out")
+    for each in (failed, late, result):
+        assert store.put(each) == each == store.get(result.key)
+
+
+def test_two_sweeps_decide_one_after_the_other_who_may_write(store, result, monkeypatch):
+    """A failure that looks while a result is being written sees it."""
+    failed, threads = dataclasses.replace(result, status="failed", scores={}), []
+    write = store_module._write
+
+    def slowly(path, content):
+        if content["status"] == "done":
+            threads.append(threading.Thread(target=Store(store.folder).put, args=(failed,)))
+            threads[0].start()
+            threads[0].join(0.3)
+        write(path, content)
+
+    monkeypatch.setattr(store_module, "_write", slowly)
+    store.put(result)
+    threads[0].join()
     assert store.get(result.key) == result
 
 

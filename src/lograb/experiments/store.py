@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from lograb.errors import LograbError
 from lograb.experiments.runs import RunResult, digest
+from lograb.graphs.lock import only_one
 from lograb.writing import replacing
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -73,8 +74,10 @@ class Store:
         found = [_checked(_parse(line, path), path) for line in lines]
         return {result.key: result for result in found}
 
-    def put(self, result: RunResult, arrays: Arrays | None = None) -> None:
-        """Keep a run. One of the same key takes its place, if it has the same spec.
+    def put(self, result: RunResult, arrays: Arrays | None = None) -> RunResult:
+        """Keep a run, and give what is there now. It takes the place of one of the same key and spec.
+
+        Only a run that is done takes the place of one that is: another sweep may have been luckier.
 
         Raises
         ------
@@ -82,19 +85,26 @@ class Store:
             Where the disk is full, or the key is that of another spec; the earlier run stays as it was.
         """
         path = self.path(result.key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with only_one([self.folder / "runs" / ".lock"], lambda: None):
+                return self._put(result, arrays, path)
+        except OSError as error:
+            raise LograbError(f"cannot write '{path}': {error.strerror or error}") from None
+
+    def _put(self, result: RunResult, arrays: Arrays | None, path: Path) -> RunResult:
         earlier = self.get(result.key)
         if earlier is not None and earlier.spec != result.spec:
             raise LograbError(
                 f"'{path}' holds another run than '{result.label}': it was changed by hand; remove it"
             )
-        try:
-            path.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise LograbError(f"cannot write '{path}': {error.strerror}") from None
+        if earlier is not None and earlier.status == "done" != result.status:
+            return earlier
         if arrays:
             with replacing(path.with_suffix(".npz"), binary=True) as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
         _write(path, result.to_dict())
+        return result
 
     def arrays(self, key: str) -> dict[str, npt.NDArray[Any]]:
         """Read the raw answer of a run; empty where it has none."""
