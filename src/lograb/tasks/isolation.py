@@ -35,7 +35,7 @@ import numpy as np
 
 from lograb.answer_file import PARTS
 from lograb.attacks.catalog import ATTACKS, as_attack
-from lograb.errors import LograbError, unknown_name
+from lograb.errors import LograbError, UnavailableError, unknown_name
 from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.tasks.parcel import pack, unpack
 from lograb.types import Observations, Reconstruction
@@ -83,7 +83,7 @@ class FileAttack:
 
     def __post_init__(self) -> None:
         if self.file is not None and not self.file.is_file():
-            raise LograbError(f"no such file: '{self.source}'")
+            raise UnavailableError(f"no such file: '{self.source}'")
 
     @property
     def file(self) -> Path | None:
