@@ -330,10 +330,13 @@ def _version(found: Any) -> str:
     """Name the version of a method; for an attack in a file or a module, what is in it."""
     if not isinstance(found, FileAttack):
         return str(found.version)
+    if not (paths := found.files):
+        raise LograbError(f"no code of '{found.__name__}' is found, so a changed one could not be told: "
+                          f"install the package of '{found.source}', or name FILE.py:{found.function}")  # fmt: skip
     code = hashlib.sha256()
-    for path in found.files:
+    for path in paths:
         code.update(path.read_bytes())
-    return code.hexdigest()[:12] if found.files else ""
+    return code.hexdigest()[:12]
 
 
 def _named(name: str, given: dict[str, Any]) -> str:

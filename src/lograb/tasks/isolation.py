@@ -8,6 +8,7 @@ Nothing is pickled. This is no sandbox: the process may still read files and use
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import json
 import math
@@ -24,12 +25,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -92,21 +93,21 @@ class FileAttack:
 
     @property
     def files(self) -> list[Path]:
-        """The code it lies in: its file, that of its module, or all of its package; none where nothing is found.
+        """The code it lies in: its file and what that imports from beside it, its module, or all of its package.
 
-        Nothing is imported for that.
+        None where nothing is found. Nothing is imported for that.
         """
         if self.file is not None:
-            return [self.file]
+            return [self.file, *_beside(self.file)]
         place: Sequence[str] | None = None
         name, found = "", None
         for part in str(self.source).split("."):
             name = f"{name}.{part}".lstrip(".")
-            if (found := PathFinder.find_spec(name, place)) is None:
+            if (found := _find_spec(name, place)) is None:
                 return []
             place = found.submodule_search_locations
         if place is not None:
-            return sorted(path for folder in place for path in Path(folder).rglob("*.py"))
+            return sorted(path for folder in place for path in Path(folder).rglob("*.py") if path.is_file())
         return [Path(found.origin)] if found is not None and found.has_location and found.origin else []
 
     @property
@@ -117,6 +118,38 @@ class FileAttack:
     def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
         """Run it on observations; its seed follows from `rng`, but nothing follows from its seed."""
         return run_isolated(self, [seen], [rng])[0]
+
+
+def _find_spec(name: str, place: Sequence[str] | None) -> ModuleSpec | None:
+    """Ask all finders, those of editable packages too; unlike importlib's own function this imports no parent."""
+    for finder in sys.meta_path:
+        if (find := getattr(finder, "find_spec", None)) and (found := find(name, place)) is not None:
+            return cast(ModuleSpec, found)
+    return None
+
+
+def _beside(file: Path) -> list[Path]:
+    """List the modules and packages of a file's folder that it imports, and those that these import."""
+    found: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        for name in _imported(waiting.pop()) - {"lograb"}:
+            here = {file.parent / f"{name}.py", *(file.parent / name).rglob("*.py")} - found - {file}
+            new = set(filter(Path.is_file, here))
+            waiting += new
+            found |= new
+    return sorted(found)
+
+
+def _imported(file: Path) -> set[str]:
+    """Name the modules that a file imports, without what is inside them; none where it is no Python."""
+    try:
+        steps = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names = [each.name for step in steps if isinstance(step, ast.Import) for each in step.names]
+    names += [step.module for step in steps if isinstance(step, ast.ImportFrom) and step.module and not step.level]
+    return {name.partition(".")[0] for name in names}
 
 
 def choose_attack(what: Any, settings: dict[str, Any] | None = None) -> Any:
