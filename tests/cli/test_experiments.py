@@ -47,6 +47,7 @@ def test_the_report_reads_the_store(folder):
     (("reproduce", "corre", "--store", "x"), "Did you mean 'core'"),
     (("reproduce", "smoke", "--store", "x", "--format", "word"), "unknown format 'word'"),
     (("reproduce", "smoke", "--store", "x", "--datasets", "cora"), "unknown dataset of this experiment 'cora'"),
+    (("reproduce", "smoke", "--store", "x", "--datasets", "karate,citatoin"), "Did you mean 'citation'"),
     (("report", "nowhere", "-o", "page.html"), "is no store"),
     (("report", "nowhere"), "a report needs a page"),
 ])  # fmt: skip
@@ -83,6 +84,16 @@ def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
     done = ok("reproduce", "smoke", "--store", "empty", "--datasets", "karate", "--stored", cwd=folder)
     assert "Not run: membership, afr, posterior, degree on karate" in words(done.stdout)
     assert list(folder.glob("empty/runs/*")) == []
+
+
+def test_a_preset_of_several_takes_datasets_that_only_some_have(folder):
+    (folder / "none" / "runs").mkdir(parents=True)
+    told = ("reproduce", "figures", "--store", "none", "--stored", "--datasets")
+    shown = words(ok(*told, "citation", cwd=folder).stdout)
+    assert "on citation" in shown
+    assert "cora" not in shown
+    wrong = lograb(*told, "citation,coral", cwd=folder)
+    assert (wrong.returncode, "Did you mean 'cora'" in wrong.stderr) == (2, True)
 
 
 def test_tables_fit_the_terminal(folder, monkeypatch):

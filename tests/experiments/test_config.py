@@ -145,10 +145,24 @@ def test_an_attack_whose_code_is_not_found_is_refused(plan):
     ({"instances": [{"dataset": "karate", "patches": "groups.csv"}]}, "take no patches"),
     ({"attacks": []}, "needs"),
     ({"seeds": 0}, "at least one seed"),
+    ({"seeds": [0, 0, 1]}, "distinct, got 0 more than once"),
+    ({"instances": [{"dataset": "karate", "sigma": []}]}, "empty list: sigma needs"),
+    ({"instances": [{"dataset": []}]}, "empty list: dataset needs"),
+    ({"attacks": [{"name": "afr", "grid": {"alpha": []}}]}, "grid of 'afr' has an empty list: alpha needs"),
+    ({"attacks": [{"name": "afr"}, {"name": "random", "rows": ["karat"]}]}, "rows of 'random' name 'karat'"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said_before_anything_runs(plan, changed, problem):
     with pytest.raises(LograbError, match=problem):
         plan(**changed)
+
+
+def test_every_dataset_that_is_asked_for_must_be_there(plan):
+    config = plan(instances=[{"dataset": ["karate", "citation"], "k": 8}],
+                  attacks=[{"name": "afr", "rows": ["citation"]}]).config  # fmt: skip
+    with pytest.raises(LograbError, match="dataset of this experiment 'citatoin'. Did you mean 'citation'"):
+        make_plan("x", config, datasets=["citation", "citatoin"])
+    with pytest.raises(LograbError, match="no method of this experiment is meant for rows of karate"):
+        make_plan("x", config, datasets=["karate"])
 
 
 def test_a_file_that_is_no_config_is_refused(tmp_path):
