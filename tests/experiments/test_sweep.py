@@ -11,6 +11,7 @@ from lograb.attacks import Attack
 from lograb.attacks.catalog import ATTACKS
 from lograb.errors import LograbNotice
 from lograb.experiments import Store, sweep, work
+from lograb.experiments.workers import ADDRESS
 from lograb.graphs import download
 from lograb.graphs.catalog import DATASETS
 from lograb.graphs.fetch import RawFile, fetch
@@ -173,6 +174,23 @@ def test_no_scheduler_no_sweep(plan, store, monkeypatch):
     with pytest.raises(lograb.LograbError, match="no Dask scheduler answers"):
         monkeypatch.setattr(distributed, "Client", lambda *_, **__: (_ for _ in ()).throw(OSError("refused")))
         sweep(plan().specs, store, scheduler="tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(("address", "problem"), [
+    ("foo", "must be tcp://"), ("http://x", "must be tcp://"), ("tcp://host", "must be tcp://"),
+    ("tls://127.0.0.1:1", "needs certificates"),
+])  # fmt: skip
+def test_an_address_that_is_none_makes_no_client(plan, store, monkeypatch, address, problem):
+    import distributed
+
+    monkeypatch.setattr(distributed, "Client", None)
+    with pytest.raises(lograb.LograbError, match=problem):
+        sweep(plan().specs, store, scheduler=address)
+
+
+@pytest.mark.parametrize("address", ["host:8786", "tcp://127.0.0.1:1", "tls://[::1]:8786", "[fe80::1%eth0]:80"])
+def test_addresses_of_schedulers(address):
+    assert ADDRESS.fullmatch(address)
 
 
 def test_protection_tells_what_is_guaranteed_and_left(plan, store, scheduler):
