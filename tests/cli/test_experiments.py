@@ -1,9 +1,14 @@
 """``lograb sweep``, ``reproduce``, ``report`` and ``submit-check``, as a user types them."""
 
 import json
+import os
+from contextlib import contextmanager
 
 import pytest
 from tests.cli.command import lograb, ok, words
+
+from lograb.errors import LograbError
+from lograb.experiments import store
 
 CONFIG = """
 title = "Two attacks"
@@ -106,6 +111,20 @@ def test_tables_fit_the_terminal(folder, monkeypatch):
     assert shown.count("posterior") == 2
 
 
+def test_with_nothing_to_run_a_store_need_not_be_writable(folder, monkeypatch):
+    @contextmanager
+    def read_only(path, **_):
+        raise LograbError(f"cannot write '{path}': Read-only file system")
+        yield
+
+    monkeypatch.setattr(store, "replacing", read_only)
+    for told in (("sweep", "two.toml", "--store", "store"),
+                 ("reproduce", "two.toml", "--store", "store", "--stored")):  # fmt: skip
+        done = ok(*told, cwd=folder)
+        assert "karate posterior" in words(done.stdout)
+        assert "note: the table of 'two' is not kept for the report: cannot write" in words(done.stderr)
+
+
 def test_the_report_writes_tables_as_markdown(folder):
     ok("report", "store", "--markdown", "pages", cwd=folder)
     assert "| karate | posterior |" in (folder / "pages" / "two.md").read_text()
@@ -142,3 +161,15 @@ def test_a_submission_with_rows_that_are_no_pairs_or_come_twice_is_told(tmp_path
     assert json.loads(done.stdout)["claimed"] == 1
     assert "1 rows name one node twice" in words(done.stderr)
     assert "1 rows name a pair again" in words(done.stderr)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_submission_is_no_pipe(tmp_path, which):
+    ok("generate", "karate", "-o", "c.lograb", cwd=tmp_path)
+    (tmp_path / "guess.csv").write_text("u,v,score\n0,1,0.5\n")
+    os.mkfifo(tmp_path / "pipe")
+    names = ["c.lograb", "guess.csv", "c.lograb"]
+    names[which] = "pipe"
+    done = lograb("submit-check", *names[:2], "--truth", names[2], cwd=tmp_path)
+    assert (done.returncode, "'pipe' must be a regular file" in done.stderr) == (2, True)

@@ -1,8 +1,10 @@
 """A store keeps what it is given, whole, and nothing else."""
 
 import dataclasses
+import errno
 import os
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,3 +120,46 @@ def test_published_runs_that_were_changed_are_not_believed(store, result, tmp_pa
     path.write_text(path.read_text().replace('"karate"', '"cora"'))
     with pytest.raises(LograbError, match="changed"):
         Store(tmp_path).get(result.key)
+
+
+@pytest.mark.parametrize("damage", [b'{"key": "ab', b"[]", b"\xff\xfe\xfa", b'{"key": "ab"}', b"[" * 100_000])
+def test_a_damaged_line_of_published_runs_is_named(store, result, tmp_path, damage):
+    store.put(result)
+    path = store.publish(tmp_path)
+    path.write_bytes(path.read_bytes() + b"\n" + damage + b"\n")
+    with pytest.raises(LograbError, match="runs.jsonl, line 3'.*remove that line"):
+        Store(tmp_path).get(result.key)
+    path.write_bytes(path.read_bytes().replace(damage, b""))
+    assert Store(tmp_path).get(result.key) == result
+
+
+def test_published_runs_may_hold_any_letter(store, result, tmp_path):
+    odd = dataclasses.replace(result, reason="one\u2028two\x85three")
+    store.put(odd)
+    store.publish(tmp_path)
+    assert list(Store(tmp_path).results()) == [odd]
+
+
+def test_a_run_that_is_no_text_is_damaged(store, result):
+    store.put(result)
+    store.path(result.key).write_bytes(b"\xff\xfe\xfa")
+    with pytest.raises(LograbError, match="is damaged"):
+        store.get(result.key)
+
+
+def read_only(*_, **__):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def test_published_runs_can_be_read_where_nothing_can_be_written(store, result, tmp_path, monkeypatch):
+    store.put(result)
+    other = tmp_path / "other"
+    other.mkdir()
+    store.publish(other)
+    monkeypatch.setattr(Path, "mkdir", read_only)
+    assert list(Store(other).results()) == [result]
+    assert Store(other).tables() == {}
+    with pytest.raises(LograbError, match="cannot write .* Read-only"):
+        Store(other).put(result)
+    with pytest.raises(LograbError, match="cannot make the store"):
+        Store(tmp_path / "new")

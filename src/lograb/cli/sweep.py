@@ -130,7 +130,10 @@ def _table(plan: Plan, results: dict[str, RunResult], store: Store, command: str
     table = tabulate(plan.name, config.title, config.about, config.table.model_dump(), config.paper,
                      cells_of(plan, results))  # fmt: skip
     content = table.to_dict() | {"command": command}
-    store.put_table(plan.name, content)
+    try:
+        store.put_table(plan.name, content)
+    except LograbError as error:
+        notice(f"the table of '{plan.name}' is not kept for the report: {error}")
     return Table(**content)
 
 
