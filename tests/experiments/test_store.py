@@ -57,19 +57,19 @@ def test_a_failure_gives_way(store, result):
 
 
 def test_two_sweeps_decide_one_after_the_other_who_may_write(store, result, monkeypatch):
-    """A failure that looks while a result is being written sees it."""
+    """A result that comes between a failure's look and its writing is not lost."""
     failed, threads = dataclasses.replace(result, status="failed", scores={}), []
     write = store_module._write
 
     def slowly(path, content):
-        if content["status"] == "done":
-            threads.append(threading.Thread(target=Store(store.folder).put, args=(failed,)))
+        if content["status"] == "failed":
+            threads.append(threading.Thread(target=Store(store.folder).put, args=(result,)))
             threads[0].start()
             threads[0].join(0.3)
         write(path, content)
 
     monkeypatch.setattr(store_module, "_write", slowly)
-    store.put(result)
+    store.put(failed)
     threads[0].join()
     assert store.get(result.key) == result
 
