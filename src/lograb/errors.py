@@ -28,6 +28,10 @@ class ArchiveError(LograbError):
         self.member, self.problem = member, problem
 
 
+class UnavailableError(LograbError):
+    """A file, a folder or a server that is out of reach; later, or on another machine, it may be there."""
+
+
 class MissingExtraError(LograbError):
     """A feature that needs an optional dependency."""
 

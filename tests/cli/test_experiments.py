@@ -1,9 +1,14 @@
 """``lograb sweep``, ``reproduce``, ``report`` and ``submit-check``, as a user types them."""
 
 import json
+import os
+from contextlib import contextmanager
 
 import pytest
 from tests.cli.command import lograb, ok, words
+
+from lograb.errors import LograbError
+from lograb.experiments import store
 
 CONFIG = """
 title = "Two attacks"
@@ -47,6 +52,7 @@ def test_the_report_reads_the_store(folder):
     (("reproduce", "corre", "--store", "x"), "Did you mean 'core'"),
     (("reproduce", "smoke", "--store", "x", "--format", "word"), "unknown format 'word'"),
     (("reproduce", "smoke", "--store", "x", "--datasets", "cora"), "unknown dataset of this experiment 'cora'"),
+    (("reproduce", "smoke", "--store", "x", "--datasets", "karate,citatoin"), "Did you mean 'citation'"),
     (("report", "nowhere", "-o", "page.html"), "is no store"),
     (("report", "nowhere"), "a report needs a page"),
 ])  # fmt: skip
@@ -92,6 +98,16 @@ def test_a_family_is_one_csv(folder):
     assert [line.partition(",")[0] for line in told.stdout.splitlines()] == ["table"]
 
 
+def test_a_preset_of_several_takes_datasets_that_only_some_have(folder):
+    (folder / "none" / "runs").mkdir(parents=True)
+    told = ("reproduce", "figures", "--store", "none", "--stored", "--datasets")
+    shown = words(ok(*told, "citation", cwd=folder).stdout)
+    assert "on citation" in shown
+    assert "cora" not in shown
+    wrong = lograb(*told, "citation,coral", cwd=folder)
+    assert (wrong.returncode, "Did you mean 'cora'" in wrong.stderr) == (2, True)
+
+
 def test_tables_fit_the_terminal(folder, monkeypatch):
     told = ("sweep", "two.toml", "--store", "store")
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -100,6 +116,20 @@ def test_tables_fit_the_terminal(folder, monkeypatch):
     shown = ok(*told, cwd=folder).stdout
     assert max(map(len, shown.splitlines())) <= 50
     assert shown.count("posterior") == 2
+
+
+def test_with_nothing_to_run_a_store_need_not_be_writable(folder, monkeypatch):
+    @contextmanager
+    def read_only(path, **_):
+        raise LograbError(f"cannot write '{path}': Read-only file system")
+        yield
+
+    monkeypatch.setattr(store, "replacing", read_only)
+    for told in (("sweep", "two.toml", "--store", "store"),
+                 ("reproduce", "two.toml", "--store", "store", "--stored")):  # fmt: skip
+        done = ok(*told, cwd=folder)
+        assert "karate posterior" in words(done.stdout)
+        assert "note: the table of 'two' is not kept for the report: cannot write" in words(done.stderr)
 
 
 def test_the_report_writes_tables_as_markdown(folder):
@@ -138,3 +168,15 @@ def test_a_submission_with_rows_that_are_no_pairs_or_come_twice_is_told(tmp_path
     assert json.loads(done.stdout)["claimed"] == 1
     assert "1 rows name one node twice" in words(done.stderr)
     assert "1 rows name a pair again" in words(done.stderr)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_submission_is_no_pipe(tmp_path, which):
+    ok("generate", "karate", "-o", "c.lograb", cwd=tmp_path)
+    (tmp_path / "guess.csv").write_text("u,v,score\n0,1,0.5\n")
+    os.mkfifo(tmp_path / "pipe")
+    names = ["c.lograb", "guess.csv", "c.lograb"]
+    names[which] = "pipe"
+    done = lograb("submit-check", *names[:2], "--truth", names[2], cwd=tmp_path)
+    assert (done.returncode, "'pipe' must be a regular file" in done.stderr) == (2, True)

@@ -1,6 +1,8 @@
 """What an experiment says, and the runs that follow from it."""
 
+import sys
 import tomllib
+from importlib.util import spec_from_file_location
 
 import pytest
 
@@ -84,8 +86,54 @@ def test_a_changed_module_is_another_run(tmp_path, monkeypatch, plan, name, file
     assert len(keys) == 4  # of two instances each
 
 
-def test_a_module_that_is_not_there_has_no_code(plan):
-    assert {spec.version for spec in plan(attacks=[{"name": "no_such.module:f"}]).specs} == {""}
+class EditableFinder:
+    """What pip install -e adds for a package whose folder is not on the path."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def find_spec(self, name, path=None, target=None):
+        return spec_from_file_location(name, self.file) if name == "mine_editable" else None
+
+
+def test_a_changed_module_of_an_editable_package_is_another_run(tmp_path, monkeypatch, plan):
+    file = tmp_path / "mine_editable.py"
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, EditableFinder(file)])
+    versions = set()
+    for lines in ("f = 1", "f = 2"):
+        file.write_text(lines)
+        versions |= {spec.version for spec in plan(attacks=[{"name": "mine_editable:f"}]).specs}
+    assert len(versions) == 2
+    assert "mine_editable" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["helper.py", "deeper.py", "pack/inside.py", "mine.py"])
+def test_what_a_file_imports_from_beside_it_is_part_of_its_version(tmp_path, plan, name):
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / ".#editing.py").symlink_to("nowhere")
+    (tmp_path / "mine.py").write_text("import numpy.linalg, lograb\n\ndef f(seen, rng):\n    import helper\n")
+    (tmp_path / "helper.py").write_text("from deeper import x\nfrom pack.inside import y\nimport mine\n")
+    (tmp_path / "deeper.py").write_text("x = (1")
+    (tmp_path / "pack" / "inside.py").write_text("from . import other")
+    (tmp_path / "unused.py").write_text("")
+    (tmp_path / "lograb.py").write_text("")
+
+    def version():
+        (told,) = {spec.version for spec in plan(attacks=[{"name": f"{tmp_path / 'mine.py'}:f"}]).specs}
+        return told
+
+    before = version()
+    (tmp_path / "unused.py").write_text("z = 1")
+    (tmp_path / "lograb.py").write_text("z = 1")
+    assert version() == before
+    with (tmp_path / name).open("a") as file:
+        file.write("\n# changed\n")
+    assert version() != before
+
+
+def test_an_attack_whose_code_is_not_found_is_refused(plan):
+    with pytest.raises(LograbError, match="no code of 'no_such.module:f' is found"):
+        plan(attacks=[{"name": "no_such.module:f"}])
 
 
 @pytest.mark.parametrize(("changed", "problem"), [
@@ -97,10 +145,24 @@ def test_a_module_that_is_not_there_has_no_code(plan):
     ({"instances": [{"dataset": "karate", "patches": "groups.csv"}]}, "take no patches"),
     ({"attacks": []}, "needs"),
     ({"seeds": 0}, "at least one seed"),
+    ({"seeds": [0, 0, 1]}, "distinct, got 0 more than once"),
+    ({"instances": [{"dataset": "karate", "sigma": []}]}, "empty list: sigma needs"),
+    ({"instances": [{"dataset": []}]}, "empty list: dataset needs"),
+    ({"attacks": [{"name": "afr", "grid": {"alpha": []}}]}, "grid of 'afr' has an empty list: alpha needs"),
+    ({"attacks": [{"name": "afr"}, {"name": "random", "rows": ["karat"]}]}, "rows of 'random' name 'karat'"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said_before_anything_runs(plan, changed, problem):
     with pytest.raises(LograbError, match=problem):
         plan(**changed)
+
+
+def test_every_dataset_that_is_asked_for_must_be_there(plan):
+    config = plan(instances=[{"dataset": ["karate", "citation"], "k": 8}],
+                  attacks=[{"name": "afr", "rows": ["citation"]}]).config  # fmt: skip
+    with pytest.raises(LograbError, match="dataset of this experiment 'citatoin'. Did you mean 'citation'"):
+        make_plan("x", config, datasets=["citation", "citatoin"])
+    with pytest.raises(LograbError, match="no method of this experiment is meant for rows of karate"):
+        make_plan("x", config, datasets=["karate"])
 
 
 def test_a_file_that_is_no_config_is_refused(tmp_path):

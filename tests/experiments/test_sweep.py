@@ -11,7 +11,10 @@ from lograb.attacks import Attack
 from lograb.attacks.catalog import ATTACKS
 from lograb.errors import LograbNotice
 from lograb.experiments import Store, sweep, work
+from lograb.experiments.workers import ADDRESS
+from lograb.graphs import download
 from lograb.graphs.catalog import DATASETS
+from lograb.graphs.fetch import RawFile, fetch
 from lograb.types import Graph
 
 LASTING = ("key", "name", "spec", "status", "reason", "scores", "diagnostics")
@@ -106,6 +109,37 @@ def test_what_a_method_cannot_take_is_not_its_failure(plan, store, scheduler):
     assert "fragment" in by["degree"].reason
 
 
+def test_what_is_out_of_reach_fails_and_runs_again(plan, store, scheduler, monkeypatch, tmp_path):
+    monkeypatch.delenv("LOGRAB_MIRROR", raising=False)
+    monkeypatch.setenv("LOGRAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(download, "PAUSES", ())
+    file = RawFile("one/graph.csv", url="http://127.0.0.1:1/graph.csv")
+
+    def load(progress):
+        fetch([file])
+        yield Graph.from_edges("one", 3, [(0, 1), (1, 2)])
+
+    known = replace(DATASETS["karate"], name="one", load=load)
+    monkeypatch.setitem(DATASETS, "one", known)
+    (tmp_path / "cache" / "one").mkdir(parents=True)
+    theirs = tmp_path / "cache" / "one" / "graph.csv"
+    theirs.write_text("")
+    mine = tmp_path / "mine.py"
+    mine.write_text("import lograb\n\ndef f(seen, rng):\n    return lograb.attacks.Membership()(seen, rng)\n")
+    specs = plan(instances=[{"dataset": "one", "k": 2}], attacks=[{"name": "membership"}], seeds=1).specs
+    specs += plan(attacks=[{"name": f"{mine}:f"}], instances=[{"dataset": "karate"}], seeds=1).specs
+    theirs.rename(tmp_path / "theirs.away")
+    mine.rename(tmp_path / "mine.away")
+    found = sweep(specs, store, scheduler=scheduler)
+    assert [result.status for result in found.values()] == ["failed", "failed"]
+    assert "cannot get one/graph.csv" in found[specs[0].key].reason
+    assert "no such file" in found[specs[1].key].reason
+    (tmp_path / "theirs.away").rename(theirs)
+    (tmp_path / "mine.away").rename(mine)
+    found = sweep(specs, store, scheduler=scheduler, retry_failed=True)
+    assert [result.status for result in found.values()] == ["done", "done"]
+
+
 def test_stored_answers_are_scored_again_without_running(plan, store, scheduler, monkeypatch):
     specs = plan().specs
     before = sweep(specs, store, scheduler=scheduler)
@@ -140,6 +174,23 @@ def test_no_scheduler_no_sweep(plan, store, monkeypatch):
     with pytest.raises(lograb.LograbError, match="no Dask scheduler answers"):
         monkeypatch.setattr(distributed, "Client", lambda *_, **__: (_ for _ in ()).throw(OSError("refused")))
         sweep(plan().specs, store, scheduler="tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(("address", "problem"), [
+    ("foo", "must be tcp://"), ("http://x", "must be tcp://"), ("tcp://host", "must be tcp://"),
+    ("tls://127.0.0.1:1", "needs certificates"),
+])  # fmt: skip
+def test_an_address_that_is_none_makes_no_client(plan, store, monkeypatch, address, problem):
+    import distributed
+
+    monkeypatch.setattr(distributed, "Client", None)
+    with pytest.raises(lograb.LograbError, match=problem):
+        sweep(plan().specs, store, scheduler=address)
+
+
+@pytest.mark.parametrize("address", ["host:8786", "tcp://127.0.0.1:1", "tls://[::1]:8786", "[fe80::1%eth0]:80"])
+def test_addresses_of_schedulers(address):
+    assert ADDRESS.fullmatch(address)
 
 
 def test_protection_tells_what_is_guaranteed_and_left(plan, store, scheduler):

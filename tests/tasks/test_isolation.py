@@ -3,8 +3,10 @@
 import json
 import os
 import pickle
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from tests.cli.command import ok
 
 import lograb
 from lograb.errors import LograbError
+from lograb.experiments.work import TimedOut, time_limit
 from lograb.tasks.isolation import FileAttack
 
 ATTACKS = '''
@@ -189,6 +192,51 @@ def test_a_time_limit_ends_it_and_its_children(file, instance, tmp_path, monkeyp
             time.sleep(0.05)
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def wait_until_gone(pid):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (ProcessLookupError, FileNotFoundError):
+            return
+        if state == "Z":  # ended; whoever adopted it has not looked yet
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} is still there")
+
+
+def wait_for_pid(path):
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline:
+        if path.exists() and (text := path.read_text()):
+            return int(text)
+        time.sleep(0.05)
+    raise AssertionError("the attack never started")
+
+
+def test_the_time_limit_of_a_run_ends_it(file, instance, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLEEPER", str(tmp_path / "pid"))
+    start = time.monotonic()
+    with pytest.raises(TimedOut), time_limit(6):
+        lograb.attack(instance, FileAttack(file, "sleeps"))
+    assert time.monotonic() - start < 30
+    if (tmp_path / "pid").exists():  # unless the machine was too busy to start it
+        wait_until_gone(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent ended")
+def test_it_ends_with_the_process_that_asked(file, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLEEPER", str(tmp_path / "pid"))
+    code = f"import lograb; lograb.attack(lograb.generate('karate'), {str(file) + ':sleeps'!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as asking:
+        try:
+            pid = wait_for_pid(tmp_path / "pid")
+        finally:
+            asking.kill()
+    wait_until_gone(pid)
 
 
 def test_classes_take_settings_and_modules_work(file, instance):

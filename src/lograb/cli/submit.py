@@ -20,6 +20,9 @@ from lograb.types import Observations, Reconstruction
 
 def check_submission(archive: Path, predictions: Path, truth: Path | None, *, json: bool) -> None:
     """Read an answer as the judge would, count what is in it, and score it where the truth is given."""
+    for path in (archive, predictions, truth):
+        if path is not None and path.exists() and not path.is_file():
+            raise LograbError(f"'{path}' must be a regular file: a submission is read more than once")
     instance = pipeline.load(archive)
     full = None if truth is None else pipeline.load(truth)
     if full is not None:

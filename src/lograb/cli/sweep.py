@@ -13,7 +13,7 @@ from lograb.cli.output import clock, make_bar, notice, print_json, reporting, sa
 from lograb.cli.stopping import Interrupted, clean, written
 from lograb.errors import LograbError, unknown_name
 from lograb.experiments import Plan, RunResult, Store, make_plan, sweep
-from lograb.experiments.config import cells_of, find_config
+from lograb.experiments.config import Config, cells_of, check_datasets, datasets_of, find_config
 from lograb.experiments.store import PUBLISHED
 from lograb.report.figures import save_figure
 from lograb.report.overview import write_overview
@@ -50,7 +50,7 @@ def reproduce(
     if form not in FORMATS:
         raise unknown_name("format", form, FORMATS)
     wanted = None if datasets is None else [part.strip() for part in datasets.split(",")]
-    plans = [make_plan(key, found, seeds=seeds, datasets=wanted) for key, found in find_config(name).items()]
+    plans = _plans(find_config(name), seeds, wanted)
     kept = _existing(store) if stored else Store(store)
     chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {datasets}" if datasets else "")
     family: list[Table] = []
@@ -69,6 +69,16 @@ def reproduce(
                 notice(f"the figure is in '{path}'")
     if family:
         print(joined_csv(family), end="")
+
+
+def _plans(configs: dict[str, Config], seeds: int | None, wanted: list[str] | None) -> list[Plan]:
+    """Plan the experiments of a preset; of several, those that have some of the datasets that are asked for."""
+    if wanted is None:
+        return [make_plan(name, config, seeds=seeds) for name, config in configs.items()]
+    own = {name: datasets_of(config) for name, config in configs.items()}
+    check_datasets(wanted, list(dict.fromkeys(dataset for names in own.values() for dataset in names)))
+    chosen = {name: [dataset for dataset in wanted if dataset in names] for name, names in own.items()}
+    return [make_plan(name, configs[name], seeds=seeds, datasets=some) for name, some in chosen.items() if some]
 
 
 def _known(plan: Plan, store: Store) -> dict[str, RunResult]:
@@ -125,7 +135,10 @@ def _table(plan: Plan, results: dict[str, RunResult], store: Store, command: str
     table = tabulate(plan.name, config.title, config.about, config.table.model_dump(), config.paper,
                      cells_of(plan, results))  # fmt: skip
     content = table.to_dict() | {"command": command}
-    store.put_table(plan.name, content)
+    try:
+        store.put_table(plan.name, content)
+    except LograbError as error:
+        notice(f"the table of '{plan.name}' is not kept for the report: {error}")
     return Table(**content)
 
 

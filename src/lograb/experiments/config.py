@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -231,10 +232,14 @@ def make_plan(
     numbers = list(range(wanted)) if isinstance(wanted, int) else wanted
     if not numbers:
         raise LograbError(f"an experiment needs at least one seed, got {wanted}")
+    if twice := [seed for seed, count in Counter(numbers).items() if count > 1]:
+        raise LograbError(f"seeds must be distinct, got {twice[0]} more than once: the same run again is no "
+                          "new sample")  # fmt: skip
     methods = [one for kind in (config.attacks, config.models, config.links) for one in kind]
     if not methods and not config.statistics and not config.protection:
         raise LograbError("an experiment needs [[attacks]], [[models]], [[links]], statistics = true or "
                           "protection = true")  # fmt: skip
+    _check_names(config, methods, datasets or ())
     cells: list[Cell] = []
     places: dict[tuple[str, str], Choices] = {}
     origin_of = cache(_origin)  # a file is read once for each plan: it may change before the next
@@ -252,9 +257,34 @@ def make_plan(
                     source=dataset, origin=origin, instance=instance, **told | {"version": version})  # fmt: skip
                 cells.append(Cell(row, column, dataset, instance, spec, problem, told["task"]))
     if not cells:
-        known = dict.fromkeys(dataset for _, dataset, _ in _rows(config))
-        raise unknown_name("dataset of this experiment", ", ".join(datasets or ()), known)
+        raise LograbError(f"no method of this experiment is meant for rows of {', '.join(datasets or ())}")
     return Plan(name, config, tuple(cells))
+
+
+def datasets_of(config: Config) -> list[str]:
+    """Name the datasets of an experiment, each once."""
+    return list(dict.fromkeys(dataset for _, dataset, _ in _rows(config)))
+
+
+def check_datasets(wanted: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse names of datasets that are not among those of an experiment."""
+    for dataset in wanted:
+        if dataset not in known:
+            raise unknown_name("dataset of this experiment", dataset, known)
+
+
+def _check_names(config: Config, methods: Sequence[Method], datasets: Sequence[str]) -> None:
+    """Refuse names of datasets and of rows that this experiment does not have, and grids without values."""
+    check_datasets(datasets, datasets_of(config))
+    rows = [row for row, _, _ in _rows(config)]
+    for method in methods:
+        for key, values in method.grid.items():
+            if not values:
+                raise LograbError(f"the grid of '{method.name}' has an empty list: {key} needs at least one value")
+        for name in method.rows:
+            if not any(_begins(row, name) for row in rows):
+                raise LograbError(f"rows of '{method.name}' name '{name}', but no row of this experiment begins "
+                                  f"with that: they are called as '{rows[0]}' is")  # fmt: skip
 
 
 def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -270,6 +300,9 @@ def _rows(config: Config) -> Iterator[tuple[str, str, dict[str, Any]]]:
                               "and lograb audit; here a graph is cut by strategy = \"d-hop\", \"cluster\", "
                               "\"random\" or \"global\"")  # fmt: skip
         lists = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+        if empty := [key for key, values in lists.items() if not values]:
+            raise LograbError(f"[[instances]] have an empty list: {empty[0]} needs at least one value, or leave "
+                              "it out")  # fmt: skip
         many = len(list(product(*lists.values()))) > 1
         for values in product(*lists.values()):
             chosen = dict(zip(lists, values))
@@ -359,10 +392,13 @@ def _version(found: Any) -> str:
     """Name the version of a method; for an attack in a file or a module, what is in it."""
     if not isinstance(found, FileAttack):
         return str(found.version)
+    if not (paths := found.files):
+        raise LograbError(f"no code of '{found.__name__}' is found, so a changed one could not be told: "
+                          f"install the package of '{found.source}', or name FILE:{found.function}")  # fmt: skip
     code = hashlib.sha256()
-    for path in found.files:
+    for path in paths:
         code.update(path.read_bytes())
-    return code.hexdigest()[:12] if found.files else ""
+    return code.hexdigest()[:12]
 
 
 def _named(name: str, given: dict[str, Any]) -> str:
@@ -371,8 +407,12 @@ def _named(name: str, given: dict[str, Any]) -> str:
 
 
 def _variants(method: Method, row: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    meant = not method.rows or any(row == name or row.startswith(f"{name} ") for name in method.rows)
+    meant = not method.rows or any(_begins(row, name) for name in method.rows)
     return method.variants() if meant else iter(())
+
+
+def _begins(row: str, name: str) -> bool:
+    return row == name or row.startswith(f"{name} ")
 
 
 def _origin(dataset: str) -> tuple[Origin | None, str]:

@@ -80,9 +80,8 @@ def sweep(
                 if rescore and result.status != "done":
                     kept.append(f"{result.label}: {result.status}: {result.reason}")
                 else:
-                    store.put(result, None if rescore else arrays)
-                    known[key] = result
-                    finished(result)
+                    known[key] = store.put(result, None if rescore else arrays)
+                    finished(known[key])
                 progress("running", done, total)
     if kept:
         warn(f"{len(kept)} of {total} runs could not be scored again and keep their earlier scores, such as "

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from lograb.errors import LograbError
 from lograb.experiments.runs import RunResult, digest
+from lograb.graphs.lock import only_one
 from lograb.writing import replacing
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -33,7 +34,7 @@ STALE = 3600.0  # seconds after which an unfinished file belongs to nobody
 
 
 class Store:
-    """The runs in a folder, which is made where there is none."""
+    """The runs in a folder, which is made where there is none; one that cannot be written can be read."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -43,6 +44,8 @@ class Store:
             try:
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
             except OSError as error:
+                if (self.folder / "runs").is_dir() or (self.folder / PUBLISHED).is_file():
+                    continue  # it can be read
                 raise LograbError(f"cannot make the store '{folder}': {error.strerror}") from None
         self._sweep_up()
 
@@ -60,21 +63,28 @@ class Store:
     def get(self, key: str) -> RunResult | None:
         """Read a run; None where there is none."""
         try:
-            return _checked(_load(path := self.path(key)), path)
+            content = _load(path := self.path(key))
         except FileNotFoundError:
             return self._published.get(key)
+        return _checked(content, str(path), key, "remove it, and the run is made again")
 
     @cached_property
     def _published(self) -> dict[str, RunResult]:
         path = self.folder / PUBLISHED
         if not path.is_file():
             return {}
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found = [_checked(_parse(line, path), path) for line in lines]
-        return {result.key: result for result in found}
+        found = {}
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            if line.strip():
+                place, remedy = f"{path}, line {number}", "remove that line, and the run is made again"
+                result = _checked(_parse(line, place, remedy), place, None, remedy)
+                found[result.key] = result
+        return found
 
-    def put(self, result: RunResult, arrays: Arrays | None = None) -> None:
-        """Keep a run. One of the same key takes its place, if it has the same spec.
+    def put(self, result: RunResult, arrays: Arrays | None = None) -> RunResult:
+        """Keep a run, and give what is there now. It takes the place of one of the same key and spec.
+
+        Only a run that is done takes the place of one that is: another sweep may have been luckier.
 
         Raises
         ------
@@ -82,19 +92,26 @@ class Store:
             Where the disk is full, or the key is that of another spec; the earlier run stays as it was.
         """
         path = self.path(result.key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with only_one([self.folder / "runs" / ".lock"], lambda: None):
+                return self._put(result, arrays, path)
+        except OSError as error:
+            raise LograbError(f"cannot write '{path}': {error.strerror or error}") from None
+
+    def _put(self, result: RunResult, arrays: Arrays | None, path: Path) -> RunResult:
         earlier = self.get(result.key)
         if earlier is not None and earlier.spec != result.spec:
             raise LograbError(
                 f"'{path}' holds another run than '{result.label}': it was changed by hand; remove it"
             )
-        try:
-            path.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise LograbError(f"cannot write '{path}': {error.strerror}") from None
+        if earlier is not None and earlier.status == "done" != result.status:
+            return earlier
         if arrays:
             with replacing(path.with_suffix(".npz"), binary=True) as file:
                 np.savez_compressed(file, allow_pickle=False, **arrays)
         _write(path, result.to_dict())
+        return result
 
     def arrays(self, key: str) -> dict[str, npt.NDArray[Any]]:
         """Read the raw answer of a run; empty where it has none."""
@@ -142,25 +159,25 @@ def _text(content: dict[str, Any], indent: int | None = None) -> str:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    return _parse(path.read_text(encoding="utf-8"), path)
+    return _parse(path.read_bytes(), str(path), "remove it, and it is made again")
 
 
-def _parse(text: str, path: Path) -> dict[str, Any]:
+def _parse(text: bytes, place: str, remedy: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
-    except ValueError as error:
-        raise LograbError(f"'{path}' is damaged ({error}): remove it, and the run is made again") from None
+    except (ValueError, RecursionError) as error:
+        raise LograbError(f"'{place}' is damaged ({error}): {remedy}") from None
     if not isinstance(content, dict):
-        raise LograbError(f"'{path}' is damaged: remove it, and the run is made again")
+        raise LograbError(f"'{place}' is damaged: {remedy}")
     return content
 
 
-def _checked(content: dict[str, Any], path: Path) -> RunResult:
+def _checked(content: dict[str, Any], place: str, key: str | None, remedy: str) -> RunResult:
+    """Make a run of what is stored, under its name if it has one."""
     try:
         result = RunResult(**content)
     except TypeError as error:
-        raise LograbError(f"'{path}' is no run of this version of lograb ({error})") from None
-    named = path.name == PUBLISHED or result.key == path.stem
-    if not named or result.key != digest(result.spec):
-        raise LograbError(f"'{path}' does not hold the run of its name: it was renamed or changed; remove it")
+        raise LograbError(f"'{place}' is no run of this version of lograb ({error}): {remedy}") from None
+    if result.key != (key or result.key) or result.key != digest(result.spec):
+        raise LograbError(f"'{place}' does not hold the run of its name, it was renamed or changed: {remedy}")
     return result

@@ -27,7 +27,7 @@ import numpy as np
 from lograb import __version__
 from lograb.answer_file import PARTS
 from lograb.attacks import Attack
-from lograb.errors import LograbError
+from lograb.errors import LograbError, UnavailableError
 from lograb.experiments.runs import RunResult, RunSpec, Status
 from lograb.experiments.statistics import describe
 from lograb.graphs import count_graphs, load_graphs
@@ -267,7 +267,9 @@ def plain(content: Any) -> Any:
 
 
 def _problem(error: Exception) -> Piece:
-    """Say what went wrong: input that a method cannot take is no failure of the method."""
+    """Say what went wrong: input that a method cannot take is no failure of the method, a file out of reach is."""
+    if isinstance(error, UnavailableError):
+        return Piece("failed", str(error))
     if isinstance(error, LograbError):
         return Piece("not-applicable", str(error))
     last = traceback.extract_tb(error.__traceback__)[-1]

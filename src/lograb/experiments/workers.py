@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from lograb.parallel import n_cores
 
 # Dask's own setting gives memory back after every large array: half of a method's time went into page faults.
 KEPT = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
+ADDRESS = re.compile(r"((tcp|tls)://)?(\[[^\s\[\]/]+\]|[^\s\[\]/:]+):\d{1,5}")
 AHEAD = 3  # tasks per worker that are submitted before their turn
 
 
@@ -49,6 +51,7 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
 
     distributed: Any = import_module("distributed")
     if scheduler is not None:
+        _check_address(scheduler)
         try:
             client = distributed.Client(scheduler, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
@@ -70,6 +73,17 @@ def open_client(workers: int | None = None, scheduler: str | None = None) -> Ite
         distributed.Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
         yield client
+
+
+def _check_address(scheduler: str) -> None:
+    """Refuse what no client of Dask can be made for: half made, it prints a traceback when it is forgotten."""
+    if not ADDRESS.fullmatch(scheduler):
+        raise LograbError("the address of a Dask scheduler must be tcp://HOST:PORT, tls://HOST:PORT or "
+                          f"HOST:PORT, got '{scheduler}'")  # fmt: skip
+    security = import_module("distributed").Security()
+    if scheduler.startswith("tls:") and security.get_connection_args("client").get("ssl_context") is None:
+        raise LograbError(f"the scheduler '{scheduler}' needs certificates: name them in Dask's "
+                          "configuration, under distributed.comm.tls")  # fmt: skip
 
 
 def _deaf_to_ctrl_c(start: Callable[[], Any]) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from lograb.errors import LograbError
+from lograb.errors import UnavailableError
 from lograb.limits import REMEDY
 from lograb.progress import Progress
 
@@ -29,7 +29,7 @@ class _TooLargeError(Exception):
     """More bytes than the limit."""
 
 
-class DownloadError(LograbError):
+class DownloadError(UnavailableError):
     """A download that failed for good; the message is the reason, without the remedy."""
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lograb.errors import LograbError
+from lograb.errors import LograbError, UnavailableError
 from lograb.graphs.download import DownloadError, beside, download, file_sha256
 from lograb.graphs.lock import only_one
 from lograb.graphs.unzip import extract_member
@@ -138,8 +138,19 @@ def fetch(files: Sequence[RawFile], progress: Progress | None = None) -> Fetched
     -------
     Fetched
         Their places and one checksum of them all.
+
+    Raises
+    ------
+    UnavailableError
+        Where one of them cannot be had, or is not the one that was published.
     """
-    progress = progress or ignore
+    try:
+        return _fetch(files, progress or ignore)
+    except LograbError as error:
+        raise UnavailableError(str(error)) from error
+
+
+def _fetch(files: Sequence[RawFile], progress: Progress) -> Fetched:
     if _complete(files):
         return _found(files, progress)
     try:

@@ -26,7 +26,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from lograb.errors import LograbError, unknown_name
+from lograb.errors import LograbError, UnavailableError, unknown_name
 from lograb.graphs.formats.edge_list import read_edge_list
 from lograb.graphs.formats.graphml import read_graphml
 from lograb.graphs.formats.matrix_market import read_matrix_market
@@ -56,7 +56,8 @@ def read_graph(path: str | os.PathLike[str], *, header: bool | None = None) -> G
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise LograbError(f"cannot read the graph file '{path}': {reason}") from None
+        kind = UnavailableError if isinstance(error, OSError) else LograbError
+        raise kind(f"cannot read the graph file '{path}': {reason}") from None
     origin = Origin(source=path.name, kind="file", sha256=hashlib.sha256(data).hexdigest())
     try:
         if not data:

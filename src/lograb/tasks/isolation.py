@@ -8,37 +8,43 @@ Nothing is pickled. This is no sandbox: the process may still read files and use
 
 from __future__ import annotations
 
+import ast
+import ctypes
 import json
+import math
 import os
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from lograb.answer_file import PARTS
 from lograb.attacks.catalog import ATTACKS, as_attack
-from lograb.errors import LograbError, unknown_name
+from lograb.errors import LograbError, UnavailableError, unknown_name
 from lograb.tasks.answer_arrays import build_answer, read_answer_arrays
 from lograb.tasks.parcel import pack, unpack
 from lograb.types import Observations, Reconstruction
 
 JOB, SEEN, ANSWER, TOLD, FAILED = "job.json", "observations.npz", "answer.npz", "told.json", "failed.txt"
 MAX_TOLD = 1 << 20
+STEP = 0.5  # seconds: no exception from another thread reaches one that waits without end
+PR_SET_PDEATHSIG = 1
 GROUP = "lograb.attacks"
 # Paths first: a process of its own starts without the paths of this one.
 PROGRAM = ("import json, sys; folder = sys.argv[1]; sys.path[:] = json.load(open(folder + '/job.json'))['path']; "
@@ -78,7 +84,7 @@ class FileAttack:
 
     def __post_init__(self) -> None:
         if self.file is not None and not self.file.is_file():
-            raise LograbError(f"no such file: '{self.source}'")
+            raise UnavailableError(f"no such file: '{self.source}'")
 
     @property
     def file(self) -> Path | None:
@@ -87,21 +93,21 @@ class FileAttack:
 
     @property
     def files(self) -> list[Path]:
-        """The code it lies in: its file, that of its module, or all of its package; none where nothing is found.
+        """The code it lies in: its file and what that imports from beside it, its module, or all of its package.
 
-        Nothing is imported for that.
+        None where nothing is found. Nothing is imported for that.
         """
         if self.file is not None:
-            return [self.file]
+            return [self.file, *_beside(self.file)]
         place: Sequence[str] | None = None
         name, found = "", None
         for part in str(self.source).split("."):
             name = f"{name}.{part}".lstrip(".")
-            if (found := PathFinder.find_spec(name, place)) is None:
+            if (found := _find_spec(name, place)) is None:
                 return []
             place = found.submodule_search_locations
         if place is not None:
-            return sorted(path for folder in place for path in Path(folder).rglob("*.py"))
+            return sorted(path for folder in place for path in Path(folder).rglob("*.py") if path.is_file())
         return [Path(found.origin)] if found is not None and found.has_location and found.origin else []
 
     @property
@@ -112,6 +118,38 @@ class FileAttack:
     def __call__(self, seen: Observations, rng: np.random.Generator) -> Reconstruction:
         """Run it on observations; its seed follows from `rng`, but nothing follows from its seed."""
         return run_isolated(self, [seen], [rng])[0]
+
+
+def _find_spec(name: str, place: Sequence[str] | None) -> ModuleSpec | None:
+    """Ask all finders, those of editable packages too; unlike importlib's own function this imports no parent."""
+    for finder in sys.meta_path:
+        if (find := getattr(finder, "find_spec", None)) and (found := find(name, place)) is not None:
+            return cast(ModuleSpec, found)
+    return None
+
+
+def _beside(file: Path) -> list[Path]:
+    """List the modules and packages of a file's folder that it imports, and those that these import."""
+    found: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        for name in _imported(waiting.pop()) - {"lograb"}:
+            here = {file.parent / f"{name}.py", *(file.parent / name).rglob("*.py")} - found - {file}
+            new = set(filter(Path.is_file, here))
+            waiting += new
+            found |= new
+    return sorted(found)
+
+
+def _imported(file: Path) -> set[str]:
+    """Name the modules that a file imports, without what is inside them; none where it is no Python."""
+    try:
+        steps = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names = [each.name for step in steps if isinstance(step, ast.Import) for each in step.names]
+    names += [step.module for step in steps if isinstance(step, ast.ImportFrom) and step.module and not step.level]
+    return {name.partition(".")[0] for name in names}
 
 
 def choose_attack(what: Any, settings: dict[str, Any] | None = None) -> Any:
@@ -149,6 +187,7 @@ def run_isolated(
     with tempfile.TemporaryDirectory(prefix="lograb-attack-", ignore_cleanup_errors=True) as folder:
         job = {"path": sys.path, "file": None if attack.file is None else str(attack.file), "name": name,
                "module": str(attack.source), "function": attack.function, "settings": attack.settings,
+               "parent": os.getpid(),
                "seeds": [int.from_bytes(sha256(rng.bytes(32)).digest()) for rng in streams]}  # fmt: skip
         (Path(folder) / JOB).write_text(json.dumps(job))
         np.savez(Path(folder) / SEEN, allow_pickle=False, **{
@@ -176,9 +215,11 @@ def _run(folder: str, timeout: float | None) -> int | None:
     output = 2 if _is_open(2) else subprocess.DEVNULL  # stdout is for results
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                start_new_session=True)  # fmt: skip
+    end = math.inf if timeout is None else time.monotonic() + timeout
     try:
-        return process.wait(timeout)
-    except subprocess.TimeoutExpired:
+        while (left := end - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(min(left, STEP))
         return None
     finally:
         with suppress(OSError):
@@ -223,6 +264,7 @@ def serve(folder: str) -> None:
     """Do what a job asks for, in the process of its own."""
     place = Path(folder)
     job = json.loads((place / JOB).read_text())
+    _end_with(job["parent"])
     parts: dict[str, Any] = {}
     told = {}
     try:
@@ -248,6 +290,14 @@ def serve(folder: str) -> None:
     (place / TOLD).write_text(json.dumps(told))
     np.savez(place / "unfinished.npz", allow_pickle=False, **parts)
     os.replace(place / "unfinished.npz", place / ANSWER)
+
+
+def _end_with(parent: int) -> None:
+    """End when the process that asked does, where the system can tell."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _find(job: dict[str, Any]) -> Any:
