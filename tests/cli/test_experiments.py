@@ -91,10 +91,11 @@ def test_reproduce_shows_what_is_stored_and_runs_nothing(folder):
     assert list(folder.glob("empty/runs/*")) == []
 
 
-def test_a_family_is_one_csv(folder):
+@pytest.mark.parametrize(("name", "dataset"), [("sensitivity", "citation"), ("studies", "pubmed")])
+def test_a_family_is_one_csv_however_few_of_its_tables_are_asked_for(folder, name, dataset):
     (folder / "empty" / "runs").mkdir(parents=True, exist_ok=True)
-    told = ok("reproduce", "sensitivity", "--store", "empty", "--stored", "--datasets", "citation",
-              "--format", "csv", cwd=folder)  # fmt: skip
+    told = ok("reproduce", name, "--store", "empty", "--stored", "--datasets", dataset, "--format", "csv",
+              cwd=folder)  # fmt: skip
     assert [line.partition(",")[0] for line in told.stdout.splitlines()] == ["table"]
 
 

@@ -50,7 +50,8 @@ def reproduce(
     if form not in FORMATS:
         raise unknown_name("format", form, FORMATS)
     wanted = None if datasets is None else [part.strip() for part in datasets.split(",")]
-    plans = _plans(find_config(name), seeds, wanted)
+    configs = find_config(name)
+    plans = _plans(configs, seeds, wanted)
     kept = _existing(store) if stored else Store(store)
     chosen = (f" --seeds {seeds}" if seeds else "") + (f" --datasets {datasets}" if datasets else "")
     family: list[Table] = []
@@ -59,7 +60,7 @@ def reproduce(
         table = _table(plan, found, kept, f"lograb reproduce {name} --store DIR{chosen}")
         if form == "text":
             show_table(table)
-        elif form == "csv" and len(plans) > 1:
+        elif form == "csv" and len(configs) > 1:
             family.append(table)
         else:
             print(table.render(form), end="")
