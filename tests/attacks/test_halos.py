@@ -78,6 +78,15 @@ def test_wider_halos_ask_for_no_neighbour():
     assert scene.lift.any()
 
 
+def test_halos_that_hold_nearly_everybody_say_nothing_of_homes():
+    """A graph with many random edges: each patch holds most nodes. Membership must not make the answer worse."""
+    graph = nx.gnp_random_graph(400, 0.05, seed=1)
+    instance = lograb.generate(graph, strategy="cluster", cluster_size=60, p=1.0, k=16, sigma=0.0, seed=1)
+    scene, _, _ = scene_of(instance[0])
+    assert not scene.halos
+    assert scene.lift.any()
+
+
 def test_overlaps_are_read_in_bounded_pieces(monkeypatch):
     graph = nx.watts_strogatz_graph(200, 6, 0.1, seed=1)
     instance = lograb.generate(graph, strategy="cluster", cluster_size=20, p=1.0, k=16, sigma=0.1, seed=2)[0]

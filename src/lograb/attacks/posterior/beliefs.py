@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from lograb.attacks.baselines.membership import closest
 from lograb.attacks.posterior.batches import Batch
 from lograb.attacks.posterior.degrees import Work
+from lograb.attacks.posterior.halos import narrow
 from lograb.attacks.posterior.rules import Ball, ball_keys, known_centres, star_keys, verdicts
 from lograb.attacks.posterior.settings import PosteriorSettings
 from lograb.attacks.posterior.withheld import Found
@@ -139,7 +140,7 @@ class Scene:
     radius : int
         Of the balls; 0 where there are none.
     halos : bool
-        Whether patches are clusters with halos of one step.
+        Whether patches are clusters with halos of one step, and narrow.
     rng : Generator
     settings : PosteriorSettings
     progress : Progress
@@ -187,7 +188,7 @@ def survey(
     counts = np.bincount(entry, minlength=len(keys))
     pairs = unpair(keys, n)
     verdict, lift = verdicts(pairs, ball, centres, n, radius), np.zeros(len(keys))
-    halos = use_members and whole.protocol.strategy == "cluster" and whole.protocol.d == 1
+    halos = use_members and narrow(whole, np.concatenate([batch.which for batch in batches] or [centres[:0]]))
     if use_members and radius != 1 and not halos:
         members = [batch.members.ravel() for batch in batches]
         occurrences = np.bincount(np.concatenate([*members, ball[:0]]), minlength=n)

@@ -12,25 +12,38 @@ patches may be; but who lies in many patches has many neighbours.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import expit, logit
 
 from lograb.attacks.alignment.overlaps import Overlaps, count_overlaps, locate_overlaps
-from lograb.attacks.posterior.beliefs import Scene
 from lograb.attacks.posterior.degrees import Work
 from lograb.pairs import upper_pairs
 from lograb.ragged import pointer, runs
 from lograb.types import Bools, Floats, Ints, Observations
 
+if TYPE_CHECKING:
+    from lograb.attacks.posterior.beliefs import Scene
+
 NEIGHBOURS = 1.5
 """Neighbours at home in another cluster that a member of its halo has, not counting those that have it for one."""
-MOST_SHARED = 200
-"""Nodes that two patches share, above which such a neighbour may be anybody."""
+MOST_SHARED, ENOUGH = 200, 0.9
+"""Nodes that two patches share, above which such a neighbour may be anybody; and the share of all that are shared
+in which it may not."""
 MOST_MET = 0.95
 LEAST, LEAST_INSIDE = 1e-6, 0.1
 STEPS = 4
 AT_ONCE = 2_000_000
 """Members of patches that are compared at once."""
+
+
+def narrow(seen: Observations, which: Ints) -> bool:
+    """Tell whether patches `which` are clusters with halos so narrow that it can be said who needs whom."""
+    if seen.protocol.strategy != "cluster" or seen.protocol.d != 1:
+        return False
+    shared = count_overlaps(seen, 2, which)[2]
+    return bool(shared[shared <= MOST_SHARED].sum() >= ENOUGH * shared.sum())
 
 
 def odds_with_halos(scene: Scene, works: list[Work], keys: Ints, by_chance: Floats, free: Bools) -> Floats:
